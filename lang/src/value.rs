@@ -1,0 +1,298 @@
+//! The values.
+
+use std::collections::BTreeMap;
+use std::ops::{BitOr, BitOrAssign};
+use std::sync::Arc;
+
+use crate::{Number, Type};
+
+/// A value with its marks. Cloning is cheap: children are shared.
+///
+/// `==` here is identity of everything, marks included; the language's `==` is [`crate::eval`]'s.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Value {
+    /// The value itself.
+    pub kind: Kind,
+    /// What must be remembered about it. Marks of an element stay on the element, except in sets, whose elements'
+    /// marks move to the set.
+    pub marks: Marks,
+}
+
+/// What a value is.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Kind {
+    /// Null, which has a type too.
+    Null(Type),
+    /// Not known yet.
+    Unknown(Unknown),
+    /// `true` or `false`
+    Bool(bool),
+    /// A number.
+    Number(Number),
+    /// An NFC-normalised string.
+    String(Arc<str>),
+    /// Elements of one type, in order.
+    List(Arc<List>),
+    /// Distinct elements of one type, in the order sets are listed in.
+    Set(Arc<Set>),
+    /// Elements of one type by key.
+    Map(Arc<Map>),
+    /// Elements of any types, in order.
+    Tuple(Arc<[Value]>),
+    /// Elements of any types by name.
+    Object(Arc<BTreeMap<Arc<str>, Value>>),
+}
+
+/// Something not known yet.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Unknown {
+    /// The type it will have; [`Type::Any`] if even that is open.
+    pub ty: Type,
+    /// The reference it waits for, such as `core_value.a.output`.
+    pub awaits: Option<Arc<str>>,
+    /// Whether it is known that it will not be null.
+    pub not_null: bool,
+}
+
+/// A list with the type of its elements.
+#[derive(Clone, Debug, PartialEq)]
+pub struct List {
+    /// The type of every element.
+    pub element: Type,
+    /// The elements.
+    pub items: Vec<Value>,
+}
+
+/// A set with the type of its elements. Build it with [`Value::set`], which sorts and removes doubles.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Set {
+    /// The type of every element.
+    pub element: Type,
+    /// The elements, unmarked, distinct, in listing order.
+    pub items: Vec<Value>,
+}
+
+/// A map with the type of its elements.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Map {
+    /// The type of every element.
+    pub element: Type,
+    /// The elements.
+    pub items: BTreeMap<Arc<str>, Value>,
+}
+
+/// A small set of marks, which spread to whatever is computed from a marked value.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Marks(u8);
+
+impl Marks {
+    /// No mark.
+    pub const NONE: Marks = Marks(0);
+    /// Must not be shown.
+    pub const SENSITIVE: Marks = Marks(1);
+    /// Must not be stored.
+    pub const EPHEMERAL: Marks = Marks(2);
+
+    /// Whether all of `other`'s marks are here.
+    #[must_use]
+    pub fn contains(self, other: Marks) -> bool {
+        self.0 & other.0 == other.0
+    }
+
+    /// These marks without `other`'s.
+    #[must_use]
+    pub fn without(self, other: Marks) -> Marks {
+        Marks(self.0 & !other.0)
+    }
+
+    /// Whether there is no mark.
+    #[must_use]
+    pub fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+}
+
+impl BitOr for Marks {
+    type Output = Marks;
+    fn bitor(self, other: Marks) -> Marks {
+        Marks(self.0 | other.0)
+    }
+}
+
+impl BitOrAssign for Marks {
+    fn bitor_assign(&mut self, other: Marks) {
+        self.0 |= other.0;
+    }
+}
+
+impl From<Kind> for Value {
+    fn from(kind: Kind) -> Value {
+        Value { kind, marks: Marks::NONE }
+    }
+}
+
+impl From<bool> for Value {
+    fn from(value: bool) -> Value {
+        Kind::Bool(value).into()
+    }
+}
+
+impl From<Number> for Value {
+    fn from(value: Number) -> Value {
+        Kind::Number(value).into()
+    }
+}
+
+impl From<i64> for Value {
+    fn from(value: i64) -> Value {
+        Kind::Number(Number::from(value)).into()
+    }
+}
+
+impl From<&str> for Value {
+    /// Normalises to NFC.
+    fn from(value: &str) -> Value {
+        use unicode_normalization::{UnicodeNormalization, is_nfc};
+        let text: Arc<str> =
+            if is_nfc(value) { value.into() } else { value.nfc().collect::<String>().into() };
+        Kind::String(text).into()
+    }
+}
+
+impl Value {
+    /// `null` of a type not yet known.
+    #[must_use]
+    pub fn null() -> Value {
+        Value::null_of(Type::Any)
+    }
+
+    /// Null of a type.
+    #[must_use]
+    pub fn null_of(ty: Type) -> Value {
+        Kind::Null(ty).into()
+    }
+
+    /// Unknown of a type, waiting for nothing in particular.
+    #[must_use]
+    pub fn unknown(ty: Type) -> Value {
+        Kind::Unknown(Unknown { ty, awaits: None, not_null: false }).into()
+    }
+
+    /// Unknown of a type, waiting for a reference.
+    #[must_use]
+    pub fn awaiting(ty: Type, reference: impl Into<Arc<str>>) -> Value {
+        Kind::Unknown(Unknown { ty, awaits: Some(reference.into()), not_null: false }).into()
+    }
+
+    /// A list; every item must have the element type already.
+    #[must_use]
+    pub fn list(element: Type, items: Vec<Value>) -> Value {
+        Kind::List(Arc::new(List { element, items })).into()
+    }
+
+    /// A map; every item must have the element type already.
+    #[must_use]
+    pub fn map(element: Type, items: BTreeMap<Arc<str>, Value>) -> Value {
+        Kind::Map(Arc::new(Map { element, items })).into()
+    }
+
+    /// A tuple.
+    #[must_use]
+    pub fn tuple(items: impl Into<Arc<[Value]>>) -> Value {
+        Kind::Tuple(items.into()).into()
+    }
+
+    /// An object.
+    #[must_use]
+    pub fn object(attributes: BTreeMap<Arc<str>, Value>) -> Value {
+        Kind::Object(Arc::new(attributes)).into()
+    }
+
+    /// The value with marks added.
+    #[must_use]
+    pub fn mark(mut self, marks: Marks) -> Value {
+        self.marks |= marks;
+        self
+    }
+
+    /// Whether it is null.
+    #[must_use]
+    pub fn is_null(&self) -> bool {
+        matches!(self.kind, Kind::Null(_))
+    }
+
+    /// Whether the value itself is known; its elements may still be unknown.
+    #[must_use]
+    pub fn is_known(&self) -> bool {
+        !matches!(self.kind, Kind::Unknown(_))
+    }
+
+    /// Its type.
+    #[must_use]
+    pub fn ty(&self) -> Type {
+        match &self.kind {
+            Kind::Null(ty) => ty.clone(),
+            Kind::Unknown(unknown) => unknown.ty.clone(),
+            Kind::Bool(_) => Type::Bool,
+            Kind::Number(_) => Type::Number,
+            Kind::String(_) => Type::String,
+            Kind::List(list) => Type::list(list.element.clone()),
+            Kind::Set(set) => Type::set(set.element.clone()),
+            Kind::Map(map) => Type::map(map.element.clone()),
+            Kind::Tuple(items) => Type::Tuple(items.iter().map(Value::ty).collect()),
+            Kind::Object(attributes) => {
+                Type::object(attributes.iter().map(|(name, value)| (name.clone(), value.ty())).collect())
+            }
+        }
+    }
+
+    /// The elements of a list, set or tuple.
+    #[must_use]
+    pub fn items(&self) -> Option<&[Value]> {
+        match &self.kind {
+            Kind::List(list) => Some(&list.items),
+            Kind::Set(set) => Some(&set.items),
+            Kind::Tuple(items) => Some(items),
+            _ => None,
+        }
+    }
+
+    /// The elements of a map or object.
+    #[must_use]
+    pub fn entries(&self) -> Option<&BTreeMap<Arc<str>, Value>> {
+        match &self.kind {
+            Kind::Map(map) => Some(&map.items),
+            Kind::Object(attributes) => Some(attributes),
+            _ => None,
+        }
+    }
+
+    /// The text of a known string.
+    #[must_use]
+    pub fn as_str(&self) -> Option<&str> {
+        match &self.kind {
+            Kind::String(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    fn children(&self) -> Box<dyn Iterator<Item = &Value> + '_> {
+        match (self.items(), self.entries()) {
+            (Some(items), _) => Box::new(items.iter()),
+            (_, Some(entries)) => Box::new(entries.values()),
+            (None, None) => Box::new(std::iter::empty()),
+        }
+    }
+
+    /// Whether it and everything in it is known.
+    #[must_use]
+    pub fn is_wholly_known(&self) -> bool {
+        self.is_known() && self.children().all(Value::is_wholly_known)
+    }
+
+    /// Its marks and those of everything in it.
+    #[must_use]
+    pub fn marks_deep(&self) -> Marks {
+        self.children().fold(self.marks, |marks, child| marks | child.marks_deep())
+    }
+}

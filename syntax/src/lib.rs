@@ -1,0 +1,17 @@
+//! HCL text, its tree and its canonical form.
+//!
+//! 1. [`source`]: the texts of a run and positions in them
+//! 2. [`diagnostic`]: what is wrong, where, and what to do about it
+//! 3. [`token`]: text → tokens, nothing lost (comments and newlines included)
+//! 4. [`tree`]: what a text means, every node with its span
+//! 5. [`parse`]: tokens → tree, every syntax error of a text at once
+//! 6. [`format`]: tokens → the text as `fleet fmt` writes it
+//!
+//! Everything here is pure: no file is read and nothing is evaluated.
+
+pub mod diagnostic;
+pub mod source;
+pub mod tree;
+
+pub use diagnostic::{Diagnostic, Diagnostics, Severity};
+pub use source::{FileId, Sources, Span};

@@ -1,0 +1,86 @@
+//! The texts of a run and positions in them.
+
+use std::sync::Arc;
+
+/// Names one text of a [`Sources`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct FileId(pub u32);
+
+/// A range of bytes in one text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Span {
+    /// The text it lies in.
+    pub file: FileId,
+    /// First byte.
+    pub start: u32,
+    /// One past the last byte.
+    pub end: u32,
+}
+
+impl Span {
+    /// Covers both spans and all between them; both lie in one text.
+    #[must_use]
+    pub fn to(self, end: Span) -> Span {
+        debug_assert_eq!(self.file, end.file);
+        Span { file: self.file, start: self.start, end: end.end }
+    }
+}
+
+/// A place as editors count it: both numbers start at 1, columns count characters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Position {
+    /// The line.
+    pub line: u32,
+    /// The column, in characters.
+    pub column: u32,
+}
+
+/// One text with the name people know it by.
+#[derive(Debug)]
+pub struct Source {
+    /// The path as shown to people, or a name such as `<console>`.
+    pub name: String,
+    /// The whole text.
+    pub text: Arc<str>,
+    line_starts: Vec<u32>,
+}
+
+/// All texts of a run.
+#[derive(Debug, Default)]
+pub struct Sources {
+    files: Vec<Source>,
+}
+
+impl Sources {
+    /// Adds a text and names it. A text longer than 4 GiB cannot be addressed and must be refused before.
+    pub fn add(&mut self, name: impl Into<String>, text: impl Into<Arc<str>>) -> FileId {
+        let text = text.into();
+        let newlines = text.bytes().enumerate().filter(|(_, b)| *b == b'\n').map(|(i, _)| i as u32 + 1);
+        let line_starts = std::iter::once(0).chain(newlines).collect();
+        self.files.push(Source { name: name.into(), text, line_starts });
+        FileId(self.files.len() as u32 - 1)
+    }
+
+    /// The text of that name.
+    #[must_use]
+    pub fn get(&self, file: FileId) -> &Source {
+        &self.files[file.0 as usize]
+    }
+
+    /// The characters under a span.
+    #[must_use]
+    pub fn text(&self, span: Span) -> &str {
+        &self.get(span.file).text[span.start as usize..span.end as usize]
+    }
+}
+
+impl Source {
+    /// The line and column of a byte.
+    #[must_use]
+    pub fn position(&self, byte: u32) -> Position {
+        let line = self.line_starts.partition_point(|start| *start <= byte) - 1;
+        let start = self.line_starts[line] as usize;
+        let before = &self.text[start..self.text.floor_char_boundary(byte as usize)];
+        Position { line: line as u32 + 1, column: before.chars().count() as u32 + 1 }
+    }
+}

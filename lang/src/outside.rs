@@ -1,7 +1,11 @@
 //! What an expression may ask of the outside: files, time and chance.
 
+mod memory;
+
 use std::io;
 use std::path::{Path, PathBuf};
+
+pub use memory::Memory;
 
 /// The outside as functions such as `file`, `timestamp` and `uuid` see it. Relative paths are relative to the
 /// directory the command works in.
@@ -17,6 +21,9 @@ pub trait Outside: Send + Sync {
 
     /// The absolute form of a path.
     fn absolute(&self, path: &Path) -> io::Result<PathBuf>;
+
+    /// The absolute path of what really stands there, all links followed: tells loops of links from depth.
+    fn real(&self, path: &Path) -> io::Result<PathBuf>;
 
     /// The user's home directory.
     fn home(&self) -> Option<PathBuf>;

@@ -215,6 +215,39 @@ impl Value {
         self
     }
 
+    /// The value without its own marks, which are handed back; those of its elements stay.
+    #[must_use]
+    pub fn unmark(mut self) -> (Value, Marks) {
+        let marks = std::mem::take(&mut self.marks);
+        (self, marks)
+    }
+
+    /// The value without any marks in it, and all the marks taken off. Without marks it is the same value, shared.
+    #[must_use]
+    pub fn unmark_deep(self) -> (Value, Marks) {
+        let marks = self.marks_deep();
+        if marks.is_empty() { (self, marks) } else { (self.without_marks(), marks) }
+    }
+
+    fn without_marks(&self) -> Value {
+        let bare_entries = |entries: &BTreeMap<Arc<str>, Value>| {
+            entries.iter().map(|(name, value)| (name.clone(), value.without_marks())).collect()
+        };
+        let kind = match &self.kind {
+            Kind::List(list) => Kind::List(Arc::new(List {
+                element: list.element.clone(),
+                items: list.items.iter().map(Value::without_marks).collect(),
+            })),
+            Kind::Map(map) => {
+                Kind::Map(Arc::new(Map { element: map.element.clone(), items: bare_entries(&map.items) }))
+            }
+            Kind::Tuple(items) => Kind::Tuple(items.iter().map(Value::without_marks).collect()),
+            Kind::Object(attributes) => Kind::Object(Arc::new(bare_entries(attributes))),
+            other => other.clone(),
+        };
+        kind.into()
+    }
+
     /// Whether it is null.
     #[must_use]
     pub fn is_null(&self) -> bool {

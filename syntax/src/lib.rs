@@ -10,8 +10,10 @@
 //! Everything here is pure: no file is read and nothing is evaluated.
 
 pub mod diagnostic;
+mod nearest;
 pub mod source;
 pub mod tree;
 
 pub use diagnostic::{Diagnostic, Diagnostics, Severity};
+pub use nearest::nearest;
 pub use source::{FileId, Sources, Span};

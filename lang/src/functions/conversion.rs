@@ -1,0 +1,5 @@
+//! Conversions between types, error handling, and marks.
+
+use super::Function;
+
+pub(super) const TABLE: &[Function] = &[];

@@ -1,0 +1,5 @@
+//! Functions over dates and times.
+
+use super::Function;
+
+pub(super) const TABLE: &[Function] = &[];

@@ -1,0 +1,5 @@
+//! Functions between values and text formats.
+
+use super::Function;
+
+pub(super) const TABLE: &[Function] = &[];

@@ -1,0 +1,5 @@
+//! Functions over numbers.
+
+use super::Function;
+
+pub(super) const TABLE: &[Function] = &[];

@@ -1,0 +1,5 @@
+//! Functions over sets.
+
+use super::Function;
+
+pub(super) const TABLE: &[Function] = &[];

@@ -1,0 +1,5 @@
+//! Functions over text.
+
+use super::Function;
+
+pub(super) const TABLE: &[Function] = &[];

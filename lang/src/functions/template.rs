@@ -1,0 +1,5 @@
+//! Functions that render templates.
+
+use super::Function;
+
+pub(super) const TABLE: &[Function] = &[];

@@ -1,1 +1,6 @@
-//! Not written yet.
+//! Configuration → instances → graph → plan → apply. Pure: no I/O of its own.
+//!
+//! 1. [`config`]: load, HCL text → configuration; [`schema`]: what the arguments of each kind are
+
+pub mod config;
+pub mod schema;

@@ -1,0 +1,177 @@
+//! What a kind's arguments are, as plain data, and the catalogue that knows all kinds.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use fleet_lang::{Type, Value};
+
+/// The arguments and nested blocks of something.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Schema {
+    /// What it is, in Markdown; the first sentence is the summary.
+    pub doc: String,
+    /// Arguments and results by name.
+    pub attributes: BTreeMap<Arc<str>, Attribute>,
+    /// Nested blocks by the word they start with.
+    pub blocks: BTreeMap<Arc<str>, Nested>,
+}
+
+/// One argument or result.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Attribute {
+    /// The type; `Any` takes every value as it is.
+    pub ty: Type,
+    /// Who gives the value.
+    pub presence: Presence,
+    /// What an omitted optional argument is reset to; null without one.
+    pub default: Option<Value>,
+    /// Whether the value must not be shown.
+    pub sensitive: bool,
+    /// Whether the value is sent but never stored or read back.
+    pub write_only: bool,
+    /// Whether a change needs a new object.
+    pub forces_replace: bool,
+    /// What it is, in Markdown; the first sentence is the summary.
+    pub doc: String,
+}
+
+/// Who gives the value of an attribute.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Presence {
+    /// The user must.
+    Required,
+    /// The user may; otherwise it is the default.
+    Optional,
+    /// The user may; otherwise reality decides.
+    OptionalComputed,
+    /// Reality alone.
+    Computed,
+}
+
+/// A nested block.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Nested {
+    /// How several of them make a value.
+    pub nesting: Nesting,
+    /// At least so many.
+    pub min: usize,
+    /// At most so many, if bounded.
+    pub max: Option<usize>,
+    /// What stands in it.
+    pub schema: Schema,
+}
+
+/// How nested blocks make a value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Nesting {
+    /// At most one: an object, or null without the block.
+    Single,
+    /// A list of objects in source order.
+    List,
+    /// A set of objects.
+    Set,
+    /// A map of objects by the block's one label.
+    Map,
+}
+
+/// Something the catalogue knows.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Entry {
+    /// Its arguments.
+    pub schema: Schema,
+    /// Where it lives.
+    pub place: Place,
+    /// The provider it belongs to.
+    pub provider: Arc<str>,
+    /// Grows when recorded values need to be rewritten.
+    pub version: u32,
+}
+
+/// Where a kind lives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// Behind an API: may stand anywhere.
+    Api,
+    /// On a host: stands in a fleet or in a module called from one.
+    Host,
+}
+
+/// The sorts of things a catalogue knows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Sort {
+    /// Kinds of `resource`.
+    Resource,
+    /// Kinds of `data`.
+    Data,
+    /// Names of `provider`.
+    Provider,
+    /// Kinds of `pool`.
+    Pool,
+    /// Kinds of `connection`.
+    Connection,
+    /// Kinds of `backend`.
+    Backend,
+}
+
+/// All kinds there are.
+pub trait Catalog: Send + Sync {
+    /// The entry of that sort and name.
+    fn find(&self, sort: Sort, name: &str) -> Option<&Entry>;
+
+    /// The names of all entries of a sort, for suggestions.
+    fn names(&self, sort: Sort) -> Vec<&str>;
+}
+
+impl Schema {
+    /// The type of the object that a body of this schema makes.
+    #[must_use]
+    pub fn ty(&self) -> Type {
+        let attributes = self.attributes.iter().map(|(name, attribute)| (name.clone(), attribute.ty.clone()));
+        let blocks = self.blocks.iter().map(|(name, nested)| (name.clone(), nested.ty()));
+        Type::object(attributes.chain(blocks).collect())
+    }
+}
+
+impl Nested {
+    /// The type of the value that all blocks of this word make together.
+    #[must_use]
+    pub fn ty(&self) -> Type {
+        let object = self.schema.ty();
+        match self.nesting {
+            Nesting::Single => object,
+            Nesting::List => Type::list(object),
+            Nesting::Set => Type::set(object),
+            Nesting::Map => Type::map(object),
+        }
+    }
+}
+
+impl Attribute {
+    /// An attribute with nothing special about it.
+    #[must_use]
+    pub fn new(ty: Type, presence: Presence) -> Attribute {
+        Attribute {
+            ty,
+            presence,
+            default: None,
+            sensitive: false,
+            write_only: false,
+            forces_replace: false,
+            doc: String::new(),
+        }
+    }
+}
+
+impl Presence {
+    /// Whether the user may give a value.
+    #[must_use]
+    pub fn is_configurable(self) -> bool {
+        self != Presence::Computed
+    }
+
+    /// Whether reality may give a value.
+    #[must_use]
+    pub fn is_computed(self) -> bool {
+        matches!(self, Presence::Computed | Presence::OptionalComputed)
+    }
+}

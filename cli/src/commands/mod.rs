@@ -1,0 +1,47 @@
+//! The commands, one file each. The doc comment of a command's arguments is its manual.
+
+use crate::{Env, Exit, Failure};
+
+mod apply;
+mod completions;
+mod console;
+mod destroy;
+mod fmt;
+mod graph;
+mod init;
+mod plan;
+mod validate;
+mod version;
+
+/// Every command with its arguments.
+#[derive(Debug, clap::Subcommand)]
+pub(crate) enum Command {
+    Init(init::InitArgs),
+    Validate(validate::ValidateArgs),
+    Fmt(fmt::FmtArgs),
+    Console(console::ConsoleArgs),
+    Graph(graph::GraphArgs),
+    Plan(plan::PlanArgs),
+    Apply(apply::ApplyArgs),
+    Destroy(destroy::DestroyArgs),
+    Completions(completions::CompletionsArgs),
+    Version(version::VersionArgs),
+}
+
+impl Command {
+    /// Runs the command.
+    pub(crate) fn run(&self, env: &mut Env) -> Result<Exit, Failure> {
+        match self {
+            Command::Init(args) => init::init(env, args),
+            Command::Validate(args) => validate::validate(env, args),
+            Command::Fmt(args) => fmt::fmt(env, args),
+            Command::Console(args) => console::console(env, args),
+            Command::Graph(args) => graph::graph(env, args),
+            Command::Plan(args) => plan::plan(env, args),
+            Command::Apply(args) => apply::apply(env, args),
+            Command::Destroy(args) => destroy::destroy(env, args),
+            Command::Completions(args) => completions::completions(env, args),
+            Command::Version(args) => version::version(env, args),
+        }
+    }
+}

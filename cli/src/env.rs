@@ -1,0 +1,98 @@
+//! What a command may know of its surroundings. Nothing else in this crate asks the process.
+
+use std::collections::BTreeMap;
+use std::io::{self, BufRead, BufWriter, IsTerminal, Write};
+use std::path::{Path, PathBuf};
+
+use crate::Failure;
+use crate::outside::Machine;
+
+/// The surroundings of a command.
+pub struct Env {
+    /// The directory it works in.
+    pub cwd: PathBuf,
+    /// The environment variables, those that are valid UTF-8.
+    pub vars: BTreeMap<String, String>,
+    /// Where it reads.
+    pub stdin: Box<dyn BufRead + Send>,
+    /// Where results go.
+    pub stdout: Box<dyn Write + Send>,
+    /// Where complaints and progress go.
+    pub stderr: Box<dyn Write + Send>,
+    /// Which of the three a person sits at.
+    pub terminal: Terminal,
+}
+
+/// Which streams a person sits at.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Terminal {
+    /// Standard input.
+    pub stdin: bool,
+    /// Standard output.
+    pub stdout: bool,
+    /// Standard error.
+    pub stderr: bool,
+}
+
+impl Env {
+    /// The surroundings of this process.
+    #[must_use]
+    pub fn of_process() -> Env {
+        let terminal = Terminal {
+            stdin: io::stdin().is_terminal(),
+            stdout: io::stdout().is_terminal(),
+            stderr: io::stderr().is_terminal(),
+        };
+        // A person wants to see lines as they come; a pipe wants few large writes.
+        let stdout: Box<dyn Write + Send> =
+            if terminal.stdout { Box::new(io::stdout()) } else { Box::new(BufWriter::new(io::stdout())) };
+        Env {
+            cwd: std::env::current_dir().unwrap_or_else(|_| PathBuf::from(".")),
+            vars: std::env::vars_os()
+                .filter_map(|(k, v)| Some((k.into_string().ok()?, v.into_string().ok()?)))
+                .collect(),
+            stdin: Box::new(io::BufReader::new(io::stdin())),
+            stdout,
+            stderr: Box::new(io::stderr()),
+            terminal,
+        }
+    }
+
+    /// The machine as expressions see it from the working directory.
+    #[must_use]
+    pub fn outside(&self) -> Machine {
+        Machine { cwd: self.cwd.clone(), home: self.var("HOME").map(PathBuf::from) }
+    }
+
+    /// An environment variable; one set to nothing counts as not set.
+    #[must_use]
+    pub fn var(&self, name: &str) -> Option<&str> {
+        self.vars.get(name).map(String::as_str).filter(|value| !value.is_empty())
+    }
+
+    /// Whether to write colours to standard output.
+    #[must_use]
+    pub fn color_on_stdout(&self) -> bool {
+        self.terminal.stdout && self.wants_color()
+    }
+
+    /// Whether to write colours to standard error.
+    #[must_use]
+    pub fn color_on_stderr(&self) -> bool {
+        self.terminal.stderr && self.wants_color()
+    }
+
+    fn wants_color(&self) -> bool {
+        self.var("NO_COLOR").is_none() && self.var("TERM") != Some("dumb")
+    }
+
+    /// Works in another directory from now on.
+    pub(crate) fn enter(&mut self, directory: &Path) -> Result<(), Failure> {
+        let target = self.cwd.join(directory);
+        if !target.is_dir() {
+            return Err(Failure::new(format!("`{}` is not a directory", directory.display())));
+        }
+        self.cwd = target;
+        Ok(())
+    }
+}

@@ -1,0 +1,7 @@
+//! The command line, called in process. One binary, so that the whole of it is linked once.
+
+#![expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+
+mod frame;
+mod init;
+mod support;

@@ -1,0 +1,94 @@
+//! A directory of its own for each test, and what commands printed in it.
+
+use std::ffi::OsString;
+use std::io::{self, Write};
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+
+use fleet_cli::{Env, Exit, Terminal};
+
+/// A directory with a fleet in it, gone when the test ends.
+pub(crate) struct Site {
+    directory: tempfile::TempDir,
+}
+
+/// What a command did.
+#[derive(Debug)]
+pub(crate) struct Ran {
+    pub(crate) exit: Exit,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+impl Site {
+    /// An empty directory.
+    pub(crate) fn empty() -> Site {
+        Site { directory: tempfile::tempdir().unwrap() }
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        self.directory.path()
+    }
+
+    pub(crate) fn write(&self, name: &str, text: &str) {
+        let path = self.path().join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    }
+
+    pub(crate) fn read(&self, name: &str) -> String {
+        std::fs::read_to_string(self.path().join(name)).unwrap()
+    }
+
+    /// Runs `fleet` with these arguments, in an environment that holds nothing but HOME.
+    pub(crate) fn fleet<const N: usize>(&self, args: [&str; N]) -> Ran {
+        let (stdout, stderr) = (Shared::default(), Shared::default());
+        let env = Env {
+            cwd: self.path().to_path_buf(),
+            vars: [("HOME".to_owned(), self.path().display().to_string())].into(),
+            stdin: Box::new(io::empty()),
+            stdout: Box::new(stdout.clone()),
+            stderr: Box::new(stderr.clone()),
+            terminal: Terminal::default(),
+        };
+        let args = std::iter::once("fleet").chain(args).map(OsString::from);
+        let exit = fleet_cli::run(args, env);
+        Ran { exit, stdout: stdout.text(), stderr: stderr.text() }
+    }
+}
+
+impl Ran {
+    /// The output of a command that must have worked.
+    #[track_caller]
+    pub(crate) fn ok(self) -> String {
+        assert_eq!(self.exit, Exit::Done, "{}{}", self.stdout, self.stderr);
+        self.stdout
+    }
+
+    /// The complaint of a command that must have failed.
+    #[track_caller]
+    pub(crate) fn failed(self) -> String {
+        assert_eq!(self.exit, Exit::Failed, "{}{}", self.stdout, self.stderr);
+        self.stderr
+    }
+}
+
+/// A writer whose text can be read afterwards.
+#[derive(Clone, Default)]
+struct Shared(Arc<Mutex<Vec<u8>>>);
+
+impl Shared {
+    fn text(&self) -> String {
+        String::from_utf8(self.0.lock().unwrap().clone()).unwrap()
+    }
+}
+
+impl Write for Shared {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap().write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}

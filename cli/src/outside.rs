@@ -44,6 +44,10 @@ impl Outside for Machine {
         std::path::absolute(self.cwd.join(path))
     }
 
+    fn real(&self, path: &Path) -> io::Result<PathBuf> {
+        fs::canonicalize(self.cwd.join(path))
+    }
+
     fn home(&self) -> Option<PathBuf> {
         self.home.clone()
     }

@@ -1,2 +1,46 @@
-//! Not written yet.
-fn main() {}
+//! The project's chores: `cargo xtask --help`.
+
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "chores talk to the person at the terminal")]
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+mod bench;
+mod docs;
+mod packages;
+mod run;
+mod test;
+
+/// The chores of the fleet project
+#[derive(Parser)]
+#[command(name = "cargo xtask", bin_name = "cargo xtask")]
+struct Chores {
+    #[command(subcommand)]
+    chore: Chore,
+}
+
+#[derive(Subcommand)]
+enum Chore {
+    Test(test::TestArgs),
+    Docs(docs::DocsArgs),
+    Bench(bench::BenchArgs),
+}
+
+/// What a chore says when it fails.
+type Outcome = Result<(), String>;
+
+fn main() -> ExitCode {
+    let outcome = match Chores::parse().chore {
+        Chore::Test(args) => test::test(&args),
+        Chore::Docs(args) => docs::docs(&args),
+        Chore::Bench(args) => bench::bench(&args),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(message) => {
+            eprintln!("error: {message}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,0 +1,28 @@
+//! `cargo xtask bench`: fleet beside its rivals, on the same work and in the same run.
+
+mod measure;
+mod report;
+mod validate;
+
+use crate::Outcome;
+
+/// Measure fleet beside Terraform and write docs/benchmarks.md
+///
+/// CPU seconds are user and system time of the whole child; the best of several runs counts. Without `terraform` on
+/// the PATH only fleet is measured.
+#[derive(clap::Args)]
+pub(crate) struct BenchArgs {
+    #[command(subcommand)]
+    bench: Bench,
+}
+
+#[derive(clap::Subcommand)]
+enum Bench {
+    Validate(validate::ValidateArgs),
+}
+
+pub(crate) fn bench(args: &BenchArgs) -> Outcome {
+    match &args.bench {
+        Bench::Validate(args) => validate::validate(args),
+    }
+}

@@ -1,0 +1,259 @@
+//! Names of things: `module.node["x"].core_value.a[0]`, `fleet.runners[0].host`.
+
+use std::fmt;
+use std::sync::Arc;
+
+use fleet_syntax::tree::{Expr, ExprKind, Step};
+
+/// The key of one instance among those of its block.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Key {
+    /// From `count` or a fleet's `size`.
+    Index(u64),
+    /// From `for_each` or a fleet's `hosts`.
+    Text(Arc<str>),
+}
+
+/// One instance, wherever it lives.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Address {
+    /// The scope it lives in.
+    pub scope: ScopePath,
+    /// What it is.
+    pub item: Item,
+    /// Which of its block's instances it is.
+    pub key: Option<Key>,
+}
+
+/// The modules and fleets around something, outermost first. Cloning is cheap.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ScopePath(Arc<[ScopeStep]>);
+
+/// One scope inside another.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum ScopeStep {
+    /// A module call.
+    Module(Arc<str>, Option<Key>),
+    /// A slot of a fleet, or the fleet as a whole.
+    Fleet(Arc<str>, Option<Key>),
+}
+
+/// What an address names within its scope.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Item {
+    /// `kind.name`
+    Resource(Arc<str>, Arc<str>),
+    /// `data.kind.name`
+    Data(Arc<str>, Arc<str>),
+    /// `host`: the machine of a fleet's slot.
+    Host,
+}
+
+impl Default for ScopePath {
+    fn default() -> ScopePath {
+        ScopePath(Arc::new([]))
+    }
+}
+
+impl ScopePath {
+    /// The scope one step further in.
+    #[must_use]
+    pub fn join(&self, step: ScopeStep) -> ScopePath {
+        ScopePath(self.0.iter().cloned().chain([step]).collect())
+    }
+
+    /// The steps, outermost first.
+    #[must_use]
+    pub fn steps(&self) -> &[ScopeStep] {
+        &self.0
+    }
+
+    /// Writes the name of something in this scope.
+    #[must_use]
+    pub fn name(&self, inner: impl fmt::Display) -> String {
+        if self.0.is_empty() { inner.to_string() } else { format!("{self}.{inner}") }
+    }
+}
+
+impl fmt::Display for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Key::Index(index) => write!(f, "[{index}]"),
+            Key::Text(text) => {
+                f.write_str("[\"")?;
+                let mut chars = text.chars().peekable();
+                while let Some(c) = chars.next() {
+                    match c {
+                        // `${` and `%{` would start a template when the address is read back.
+                        '$' | '%' if chars.peek() == Some(&'{') => write!(f, "{c}{c}")?,
+                        '"' | '\\' => write!(f, "\\{c}")?,
+                        '\n' => f.write_str("\\n")?,
+                        '\r' => f.write_str("\\r")?,
+                        '\t' => f.write_str("\\t")?,
+                        c if c.is_control() => write!(f, "\\u{:04x}", c as u32)?,
+                        c => write!(f, "{c}")?,
+                    }
+                }
+                f.write_str("\"]")
+            }
+        }
+    }
+}
+
+impl fmt::Display for ScopeStep {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (word, name, key) = match self {
+            ScopeStep::Module(name, key) => ("module", name, key),
+            ScopeStep::Fleet(name, key) => ("fleet", name, key),
+        };
+        write!(f, "{word}.{name}")?;
+        key.as_ref().map_or(Ok(()), |key| key.fmt(f))
+    }
+}
+
+impl fmt::Display for ScopePath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (i, step) in self.0.iter().enumerate() {
+            if i > 0 {
+                f.write_str(".")?;
+            }
+            step.fmt(f)?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Item {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Item::Resource(kind, name) => write!(f, "{kind}.{name}"),
+            Item::Data(kind, name) => write!(f, "data.{kind}.{name}"),
+            Item::Host => f.write_str("host"),
+        }
+    }
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if !self.scope.0.is_empty() {
+            write!(f, "{}.", self.scope)?;
+        }
+        self.item.fmt(f)?;
+        self.key.as_ref().map_or(Ok(()), |key| key.fmt(f))
+    }
+}
+
+/// What a written address may mean: an instance, all instances of a block, or a whole scope.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Target {
+    /// The scope; a step without a key means every instance of it.
+    pub scope: ScopePath,
+    /// What in it; `None` means everything.
+    pub item: Option<Item>,
+    /// Which instance; `None` means all of them, or the only one.
+    pub key: Option<Key>,
+}
+
+impl Target {
+    /// Reads an address from an expression, as `moved`, `removed` and `import` blocks have it. `None` if it is none.
+    #[must_use]
+    pub fn from_expr(expr: &Expr) -> Option<Target> {
+        let (root, steps) = match &expr.kind {
+            ExprKind::Variable(root) => (root, &[][..]),
+            ExprKind::Path(path) => match &path.base.kind {
+                ExprKind::Variable(root) => (root, &path.steps[..]),
+                _ => return None,
+            },
+            _ => return None,
+        };
+        let mut words = Words { root: Some(root.name.clone()), steps };
+        let mut scope = ScopePath::default();
+        loop {
+            let word = words.name()?;
+            let step: fn(Arc<str>, Option<Key>) -> ScopeStep = match &*word {
+                "module" => ScopeStep::Module,
+                "fleet" => ScopeStep::Fleet,
+                _ => {
+                    let item = match &*word {
+                        "host" => Item::Host,
+                        "data" => Item::Data(words.name()?, words.name()?),
+                        _ => Item::Resource(word, words.name()?),
+                    };
+                    let key = words.key()?;
+                    return words.steps.is_empty().then_some(Target { scope, item: Some(item), key });
+                }
+            };
+            let name = words.name()?;
+            scope = scope.join(step(name, words.key()?));
+            if words.steps.is_empty() {
+                return Some(Target { scope, item: None, key: None });
+            }
+        }
+    }
+
+    /// Whether the address is what was meant, or part of it.
+    #[must_use]
+    pub fn covers(&self, address: &Address) -> bool {
+        let ours = self.scope.steps();
+        let theirs = address.scope.steps();
+        if ours.len() > theirs.len() || !ours.iter().zip(theirs).all(|(ours, theirs)| step_covers(ours, theirs)) {
+            return false;
+        }
+        let Some(item) = &self.item else { return true };
+        ours.len() == theirs.len()
+            && *item == address.item
+            && (self.key.is_none() || self.key == address.key)
+    }
+}
+
+fn step_covers(ours: &ScopeStep, theirs: &ScopeStep) -> bool {
+    match (ours, theirs) {
+        (ScopeStep::Module(a, x), ScopeStep::Module(b, y)) | (ScopeStep::Fleet(a, x), ScopeStep::Fleet(b, y)) => {
+            a == b && (x.is_none() || x == y)
+        }
+        _ => false,
+    }
+}
+
+impl fmt::Display for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.item {
+            None => self.scope.fmt(f),
+            Some(item) => Address { scope: self.scope.clone(), item: item.clone(), key: self.key.clone() }.fmt(f),
+        }
+    }
+}
+
+/// Walks the words and keys of a written address.
+struct Words<'a> {
+    root: Option<Arc<str>>,
+    steps: &'a [Step],
+}
+
+impl Words<'_> {
+    fn name(&mut self) -> Option<Arc<str>> {
+        if let Some(root) = self.root.take() {
+            return Some(root);
+        }
+        let Some((Step::Attr(name), rest)) = self.steps.split_first() else { return None };
+        self.steps = rest;
+        Some(name.name.clone())
+    }
+
+    /// The key that follows, `Some(None)` if none does, `None` if what follows is no key.
+    fn key(&mut self) -> Option<Option<Key>> {
+        let Some((Step::Index(expr, _), rest)) = self.steps.split_first() else { return Some(None) };
+        let key = literal_key(expr)?;
+        self.steps = rest;
+        Some(Some(key))
+    }
+}
+
+/// The key that a literal index stands for.
+pub(crate) fn literal_key(expr: &Expr) -> Option<Key> {
+    match &expr.kind {
+        ExprKind::Number(text) => text.parse().ok().map(Key::Index),
+        ExprKind::String(text) => Some(Key::Text(text.clone())),
+        _ => None,
+    }
+}

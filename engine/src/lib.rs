@@ -2,5 +2,7 @@
 //!
 //! 1. [`config`]: load, HCL text → configuration; [`schema`]: what the arguments of each kind are
 
+pub mod address;
 pub mod config;
 pub mod schema;
+pub mod scope;

@@ -196,21 +196,20 @@ impl Target {
     pub fn covers(&self, address: &Address) -> bool {
         let ours = self.scope.steps();
         let theirs = address.scope.steps();
-        if ours.len() > theirs.len() || !ours.iter().zip(theirs).all(|(ours, theirs)| step_covers(ours, theirs)) {
+        if ours.len() > theirs.len()
+            || !ours.iter().zip(theirs).all(|(ours, theirs)| step_covers(ours, theirs))
+        {
             return false;
         }
         let Some(item) = &self.item else { return true };
-        ours.len() == theirs.len()
-            && *item == address.item
-            && (self.key.is_none() || self.key == address.key)
+        ours.len() == theirs.len() && *item == address.item && (self.key.is_none() || self.key == address.key)
     }
 }
 
 fn step_covers(ours: &ScopeStep, theirs: &ScopeStep) -> bool {
     match (ours, theirs) {
-        (ScopeStep::Module(a, x), ScopeStep::Module(b, y)) | (ScopeStep::Fleet(a, x), ScopeStep::Fleet(b, y)) => {
-            a == b && (x.is_none() || x == y)
-        }
+        (ScopeStep::Module(a, x), ScopeStep::Module(b, y))
+        | (ScopeStep::Fleet(a, x), ScopeStep::Fleet(b, y)) => a == b && (x.is_none() || x == y),
         _ => false,
     }
 }
@@ -219,7 +218,9 @@ impl fmt::Display for Target {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.item {
             None => self.scope.fmt(f),
-            Some(item) => Address { scope: self.scope.clone(), item: item.clone(), key: self.key.clone() }.fmt(f),
+            Some(item) => {
+                Address { scope: self.scope.clone(), item: item.clone(), key: self.key.clone() }.fmt(f)
+            }
         }
     }
 }

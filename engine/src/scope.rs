@@ -11,8 +11,8 @@ use fleet_syntax::{Diagnostic, Diagnostics, Span};
 
 use crate::address::{Item, ScopePath, ScopeStep};
 use crate::config::model::{
-    Call, Check, Config, Fleet, Import, Local, Mode, Module, Output, Pool, Provider, Resource, ResourceId, Secret,
-    Variable,
+    Call, Check, Config, Fleet, Import, Local, Mode, Module, Output, Pool, Provider, Resource, ResourceId,
+    Secret, Variable,
 };
 
 /// Modules that call modules can make more scopes than any memory holds; this many are surely a mistake.

@@ -16,6 +16,9 @@ pub struct Diagnostic {
     pub detail: String,
     /// The text to blame.
     pub span: Option<Span>,
+    /// Other texts that have to do with it, each with what it has to do with it: the other of two equal names, the
+    /// steps of a cycle in their order.
+    pub related: Vec<(Span, String)>,
     /// The instance it was found for, when one block stands for many.
     pub address: Option<String>,
     /// What to do next.
@@ -39,6 +42,7 @@ impl Diagnostic {
             summary: summary.into(),
             detail: detail.into(),
             span: Some(span),
+            related: Vec::new(),
             address: None,
             help: None,
         }
@@ -53,6 +57,13 @@ impl Diagnostic {
     #[must_use]
     pub fn help(self, help: impl Into<String>) -> Diagnostic {
         Diagnostic { help: Some(help.into()), ..self }
+    }
+
+    /// Adds another text that has to do with it.
+    #[must_use]
+    pub fn related(mut self, span: Span, note: impl Into<String>) -> Diagnostic {
+        self.related.push((span, note.into()));
+        self
     }
 
     /// Adds the instance it was found for.

@@ -5,6 +5,7 @@
 //! 3. [`convert`]: conversion and unification
 //! 4. [`eval`]: tree + scope → value, every problem of an expression at once
 //! 5. [`functions`]: the function table, which also yields the reference page
+//! 6. [`references`]: what an expression depends on, known without evaluating it
 //!
 //! Nothing here touches the outside by itself: files, time and chance come through [`outside::Outside`].
 
@@ -12,11 +13,13 @@ pub mod eval;
 pub mod functions;
 pub mod number;
 pub mod outside;
+pub mod references;
 pub mod types;
 pub mod value;
 
 pub use eval::{Evaluator, Resolved, Scope};
 pub use number::Number;
 pub use outside::Outside;
+pub use references::{Reference, references};
 pub use types::{ObjectType, Type};
 pub use value::{Kind, Marks, Unknown, Value};

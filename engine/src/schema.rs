@@ -31,6 +31,8 @@ pub struct Attribute {
     pub write_only: bool,
     /// Whether a change needs a new object.
     pub forces_replace: bool,
+    /// The argument whose change may change this computed value, so that an update leaves it unknown until done.
+    pub follows: Option<Arc<str>>,
     /// What it is, in Markdown; the first sentence is the summary.
     pub doc: String,
 }
@@ -157,6 +159,7 @@ impl Attribute {
             sensitive: false,
             write_only: false,
             forces_replace: false,
+            follows: None,
             doc: String::new(),
         }
     }

@@ -1,0 +1,208 @@
+//! `core_file`: a file on this machine.
+
+use std::fs::{self, Permissions};
+use std::io::{self, Write};
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use fleet_derive::Schema;
+use fleet_engine::attributes::Misfit;
+use fleet_engine::resource::{ApiKind, At, Change, Error};
+use tokio::task::spawn_blocking;
+
+use super::{Acting, Looking};
+
+/// A text file on the machine that runs fleet.
+///
+/// Written beside its place and renamed, so that readers see the old or the new content and nothing between. The
+/// directory must exist.
+///
+/// ```hcl
+/// resource "core_file" "motd" {
+///   path    = "motd"
+///   content = "Welcome.\n"
+/// }
+/// ```
+#[derive(Clone, Debug, PartialEq, Schema)]
+pub(super) struct File {
+    /// Where it lies; relative to the directory that fleet works in.
+    #[fleet(replace)]
+    path: String,
+    /// The whole content. A file that is not UTF-8 text is observed as null.
+    #[fleet(required)]
+    content: Option<String>,
+    /// The permission bits, in octal.
+    #[fleet(default = "0644")]
+    mode: String,
+}
+
+impl ApiKind for File {
+    const NAME: &'static str = "core_file";
+    type Reader = Looking;
+    type Writer = Acting;
+
+    fn normalize(&mut self) -> Result<(), Misfit> {
+        if self.path.is_empty() || self.path.contains('\0') {
+            return Err(Misfit::new("path", "a path is needed"));
+        }
+        let bits = parse_mode(&self.mode)
+            .ok_or_else(|| Misfit::new("mode", "up to four octal digits are needed, such as \"0644\""))?;
+        self.mode = format_mode(bits);
+        Ok(())
+    }
+
+    async fn observe(reader: &Looking, batch: Vec<At<File>>) -> Vec<Result<Option<File>, Error>> {
+        let (n_asked, directory) = (batch.len(), reader.directory.clone());
+        let look = move || batch.into_iter().map(|at| look(&directory, at.into_inner())).collect();
+        spawn_blocking(look).await.unwrap_or_else(|_| {
+            (0..n_asked).map(|_| Err(Error::permanent("looking at files was interrupted"))).collect()
+        })
+    }
+
+    async fn apply(self, writer: &Acting, _: Change<File>) -> Result<File, Error> {
+        let path = writer.directory.join(&self.path);
+        let wish = self.clone();
+        in_background(format!("cannot write `{}`", self.path), move || {
+            let content = wish.content.unwrap_or_default();
+            replace(&path, content.as_bytes(), parse_mode(&wish.mode).unwrap_or(0o644))
+        })
+        .await?;
+        Ok(self)
+    }
+
+    async fn destroy(writer: &Acting, observed: File) -> Result<(), Error> {
+        let path = writer.directory.join(&observed.path);
+        in_background(format!("cannot remove `{}`", observed.path), move || {
+            remove_if_there(&beside(&path)?)?;
+            remove_if_there(&path)?;
+            sync_directory(&path)
+        })
+        .await
+    }
+}
+
+fn look(directory: &Path, at: File) -> Result<Option<File>, Error> {
+    let path = directory.join(&at.path);
+    let fail = |error| Error::permanent(format!("cannot read `{}`", at.path)).because(error);
+    let metadata = match fs::symlink_metadata(&path) {
+        Ok(metadata) => metadata,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(fail(error)),
+    };
+    if !metadata.is_file() {
+        return Err(Error::permanent(format!("`{}` is there, but is not a regular file", at.path)));
+    }
+    let content = String::from_utf8(fs::read(&path).map_err(fail)?).ok();
+    let mode = format_mode(metadata.permissions().mode() & 0o7777);
+    Ok(Some(File { path: at.path, content, mode }))
+}
+
+/// Puts a file in the place of another in one step. The name beside it is always the same, so that what a crash left
+/// there is taken away by the next try.
+fn replace(path: &Path, content: &[u8], mode: u32) -> io::Result<()> {
+    let temporary = beside(path)?;
+    remove_if_there(&temporary)?;
+    let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&temporary)?;
+    file.write_all(content)?;
+    file.set_permissions(Permissions::from_mode(mode))?;
+    file.sync_all()?;
+    fs::rename(&temporary, path)?;
+    sync_directory(path)
+}
+
+fn beside(path: &Path) -> io::Result<PathBuf> {
+    let name = path.file_name().ok_or(io::ErrorKind::InvalidFilename)?;
+    Ok(path.with_file_name(format!(".{}.fleet-new", name.display())))
+}
+
+fn remove_if_there(path: &Path) -> io::Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
+
+/// Makes a rename or removal last: it is the directory that changed.
+fn sync_directory(path: &Path) -> io::Result<()> {
+    let parent = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    fs::File::open(parent)?.sync_all()
+}
+
+async fn in_background(
+    doing: String,
+    work: impl FnOnce() -> io::Result<()> + Send + 'static,
+) -> Result<(), Error> {
+    let done = spawn_blocking(work).await.unwrap_or_else(|stopped| Err(io::Error::other(stopped)));
+    done.map_err(|error| Error::permanent(doing).because(error))
+}
+
+fn parse_mode(text: &str) -> Option<u32> {
+    let octal = !text.is_empty() && text.len() <= 4 && text.bytes().all(|b| matches!(b, b'0'..=b'7'));
+    if octal { u32::from_str_radix(text, 8).ok() } else { None }
+}
+
+fn format_mode(bits: u32) -> String {
+    format!("{bits:04o}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn file(path: &str, content: &str, mode: &str) -> File {
+        File { path: path.into(), content: Some(content.into()), mode: mode.into() }
+    }
+
+    #[test]
+    fn modes_have_one_spelling() {
+        let check = |given: &str, expected: Result<&str, ()>| {
+            let mut file = file("x", "", given);
+            let mode = file.normalize().map(|()| file.mode.as_str()).map_err(|_| ());
+            assert_eq!(mode, expected, "{given}");
+        };
+        check("644", Ok("0644"));
+        check("0644", Ok("0644"));
+        check("4755", Ok("4755"));
+        for wrong in ["", "9", "rw", "00644", "+644", "-1"] {
+            check(wrong, Err(()));
+        }
+    }
+
+    #[tokio::test]
+    async fn a_file_is_made_seen_changed_and_removed() {
+        let directory = tempfile::tempdir().unwrap();
+        let (looking, acting) = (Looking::new(directory.path().into()), Acting::new(directory.path().into()));
+        let see = async |file: &File| {
+            File::observe(&looking, vec![At::Declared(file.clone())]).await.remove(0).unwrap()
+        };
+        let first = file("a", "one", "0640");
+        assert_eq!(see(&first).await, None);
+        fs::write(directory.path().join(".a.fleet-new"), "left by a crash").unwrap();
+        first.clone().apply(&acting, Change::Create).await.unwrap();
+        assert_eq!(see(&first).await.as_ref(), Some(&first));
+
+        let second = file("a", "two", "0600");
+        second.clone().apply(&acting, Change::Update { from: first }).await.unwrap();
+        assert_eq!(see(&second).await.as_ref(), Some(&second));
+
+        fs::write(directory.path().join("a"), [0xff]).unwrap();
+        let odd = see(&second).await.unwrap();
+        assert_eq!(odd.content, None);
+
+        File::destroy(&acting, odd.clone()).await.unwrap();
+        File::destroy(&acting, odd).await.unwrap();
+        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0);
+    }
+
+    #[tokio::test]
+    async fn what_is_in_the_way_is_named() {
+        let directory = tempfile::tempdir().unwrap();
+        fs::create_dir(directory.path().join("a")).unwrap();
+        let looking = Looking::new(directory.path().into());
+        let seen = File::observe(&looking, vec![At::Declared(file("a", "", "0644"))]).await.remove(0);
+        assert_eq!(seen.unwrap_err().to_string(), "`a` is there, but is not a regular file");
+        let acting = Acting::new(directory.path().into());
+        let failed = file("no/b", "", "0644").apply(&acting, Change::Create).await.unwrap_err();
+        assert_eq!(failed.to_string(), "cannot write `no/b`");
+    }
+}

@@ -31,6 +31,15 @@ struct Item<'a> {
     range: Option<Range<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     snippet: Option<Code>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    related: Vec<Related<'a>>,
+}
+
+/// Another place that has to do with it.
+#[derive(Serialize)]
+struct Related<'a> {
+    message: &'a str,
+    range: Range<'a>,
 }
 
 /// Where it is; the end is one past the last character.
@@ -75,6 +84,7 @@ pub(super) fn render(diagnostics: &[&Diagnostic], sources: &Sources) -> String {
 }
 
 fn item<'a>(diagnostic: &'a Diagnostic, sources: &'a Sources) -> Item<'a> {
+    let related = diagnostic.related.iter();
     Item {
         severity: match diagnostic.severity {
             Severity::Warning => "warning",
@@ -86,6 +96,7 @@ fn item<'a>(diagnostic: &'a Diagnostic, sources: &'a Sources) -> Item<'a> {
         address: diagnostic.address.as_deref(),
         range: diagnostic.span.map(|span| range(span, sources)),
         snippet: diagnostic.span.map(|span| code(Snippet::new(sources, span))),
+        related: related.map(|(span, message)| Related { message, range: range(*span, sources) }).collect(),
     }
 }
 

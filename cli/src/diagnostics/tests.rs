@@ -38,6 +38,8 @@ fn samples() -> (Sources, Vec<Diagnostic>) {
             "A sentence that is long enough to be wrapped, since it goes on and on about a matter that could have \
              been put in far fewer words.\n\nAnd a second paragraph.",
         )
+        .related(unused, "because of this one")
+        .related(second, "and that one")
         .at("fleet.runners[0].core_file.motd"),
     ];
     (sources, diagnostics)
@@ -66,6 +68,18 @@ fn nothing_wrong() {
     let sources = Sources::default();
     assert_eq!(text(&[], &sources, false), "");
     assert_snapshot!(json(&[], &sources));
+}
+
+#[test]
+fn a_long_cycle_is_not_shown_whole() {
+    let mut sources = Sources::default();
+    let span = marked(&mut sources, "x", "«a» = b\n");
+    let cycle = (0..1000)
+        .fold(Diagnostic::error(span, "cycle", ""), |cycle, i| cycle.related(span, format!("step {i}")));
+    let shown = text(std::slice::from_ref(&cycle), &sources, false);
+    assert!(shown.contains("step 15") && !shown.contains("step 16"), "{shown}");
+    assert!(shown.contains("and 984 more"), "{shown}");
+    assert!(json(&[cycle], &sources).contains("step 999"));
 }
 
 #[test]

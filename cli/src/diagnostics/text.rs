@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Write};
 
-use fleet_syntax::{Diagnostic, Severity, Sources};
+use fleet_syntax::{Diagnostic, Severity, Sources, Span};
 use miette::{
     GraphicalReportHandler, GraphicalTheme, LabeledSpan, MietteError, MietteSpanContents, SourceCode,
     SourceSpan, SpanContents,
@@ -13,6 +13,8 @@ use super::snippet::{Snippet, clean};
 
 /// Where long sentences are wrapped.
 const WIDTH: usize = 100;
+/// Related texts shown with one diagnostic: a cycle can have thousands, and nobody reads them all.
+const RELATED: usize = 16;
 
 pub(super) fn render(diagnostics: &[&Diagnostic], sources: &Sources, color: bool) -> String {
     let theme = if color { GraphicalTheme::unicode() } else { GraphicalTheme::unicode_nocolor() };
@@ -24,10 +26,11 @@ pub(super) fn render(diagnostics: &[&Diagnostic], sources: &Sources, color: bool
         .tab_width(4);
     let mut out = String::new();
     for diagnostic in diagnostics {
-        let report = Report::new(diagnostic, sources);
-        drawing
-            .render_report(&mut out, &report)
-            .expect("a string takes all text, and labels lie inside snippets");
+        for report in Report::all(diagnostic, sources) {
+            drawing
+                .render_report(&mut out, &report)
+                .expect("a string takes all text, labels lie in snippets");
+        }
         out.push('\n');
     }
     if diagnostics.len() > 1 {
@@ -44,10 +47,10 @@ fn tally(errors: usize, warnings: usize) -> String {
     format!("{}\n", counts.join(", "))
 }
 
-/// A diagnostic as miette sees it.
+/// A diagnostic, or a text related to one, as miette sees it.
 #[derive(Debug)]
 struct Report<'a> {
-    severity: Severity,
+    severity: miette::Severity,
     summary: String,
     detail: Option<Detail>,
     help: Option<String>,
@@ -68,18 +71,39 @@ struct Lines<'a> {
 }
 
 impl<'a> Report<'a> {
-    fn new(diagnostic: &'a Diagnostic, sources: &'a Sources) -> Report<'a> {
-        let mut summary: String = clean(&diagnostic.summary).collect();
+    /// The diagnostic itself, then what is related to it.
+    fn all(diagnostic: &'a Diagnostic, sources: &'a Sources) -> impl Iterator<Item = Report<'a>> {
+        let related = diagnostic.related.iter().take(RELATED);
+        let related = related.map(|(span, note)| Report::note(note, Some(*span), sources));
+        let more = diagnostic.related.len().saturating_sub(RELATED);
+        let more = (more > 0).then(|| Report::note(&format!("and {more} more"), None, sources));
+        std::iter::once(Report::new(diagnostic, sources)).chain(related).chain(more)
+    }
+
+    fn new(diagnostic: &Diagnostic, sources: &'a Sources) -> Report<'a> {
+        let mut summary = diagnostic.summary.clone();
         if let Some(address) = &diagnostic.address {
             summary.extend([" (in ", address, ")"]);
         }
         let detail: String = clean(diagnostic.detail.trim()).collect();
         Report {
-            severity: diagnostic.severity,
-            summary,
+            severity: match diagnostic.severity {
+                Severity::Warning => miette::Severity::Warning,
+                Severity::Error => miette::Severity::Error,
+            },
             detail: (!detail.is_empty()).then_some(Detail(detail)),
             help: diagnostic.help.as_ref().map(|help| clean(help).collect()),
-            lines: diagnostic.span.map(|span| Lines::new(Snippet::new(sources, span))),
+            ..Report::note(&summary, diagnostic.span, sources)
+        }
+    }
+
+    fn note(note: &str, span: Option<Span>, sources: &'a Sources) -> Report<'a> {
+        Report {
+            severity: miette::Severity::Advice,
+            summary: clean(note).collect(),
+            detail: None,
+            help: None,
+            lines: span.map(|span| Lines::new(Snippet::new(sources, span))),
         }
     }
 }
@@ -98,10 +122,7 @@ impl std::error::Error for Report<'_> {
 
 impl miette::Diagnostic for Report<'_> {
     fn severity(&self) -> Option<miette::Severity> {
-        Some(match self.severity {
-            Severity::Warning => miette::Severity::Warning,
-            Severity::Error => miette::Severity::Error,
-        })
+        Some(self.severity)
     }
 
     fn help<'b>(&'b self) -> Option<Box<dyn fmt::Display + 'b>> {

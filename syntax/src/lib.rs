@@ -12,6 +12,7 @@
 pub mod diagnostic;
 mod nearest;
 pub mod source;
+pub mod token;
 pub mod tree;
 
 pub use diagnostic::{Diagnostic, Diagnostics, Severity};

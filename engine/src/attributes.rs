@@ -7,7 +7,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use fleet_lang::value::Map;
-use fleet_lang::{Kind, Number, Type, Value};
+use fleet_lang::{Kind, Type, Value};
 
 use crate::schema::Schema;
 
@@ -127,8 +127,9 @@ impl Field for i64 {
 
     fn from_value(value: &Value) -> Result<i64, Misfit> {
         match &value.kind {
-            Kind::Number(Number::Int(number)) => Ok(*number),
-            Kind::Number(_) => Err(Misfit::new("", "a whole number is needed")),
+            Kind::Number(number) => {
+                number.to_i64().ok_or_else(|| Misfit::new("", "a whole number is needed"))
+            }
             _ => Err(Misfit::of_type("number", value)),
         }
     }

@@ -8,7 +8,7 @@ use crate::{Number, Type};
 
 /// A value with its marks. Cloning is cheap: children are shared.
 ///
-/// `==` here is identity of everything, marks included; the language's `==` is [`crate::eval`]'s.
+/// `==` here is identity of everything, marks included; the language's `==` is [`crate::equal()`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct Value {
     /// The value itself.

@@ -36,9 +36,8 @@ pub fn items(args: &[Value], index: usize) -> &[Value] {
 
 /// A `number` argument that must be whole and of ordinary size.
 pub fn whole(args: &[Value], index: usize) -> Result<i64, CallError> {
-    match number(args, index) {
-        Number::Int(whole) => Ok(*whole),
-    }
+    let number = number(args, index);
+    number.to_i64().ok_or_else(|| CallError::arg(index, format!("must be a whole number, but is {number}")))
 }
 
 /// A `number` argument that must be whole, of ordinary size and not negative.

@@ -1,0 +1,157 @@
+//! Values as people read them, in the form that the console prints: an expression again, as far as there is one.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use unicode_general_category::{GeneralCategory, get_general_category};
+
+use crate::{Kind, Marks, Type, Value};
+
+/// A value as the console prints it.
+#[must_use]
+pub fn print(value: &Value) -> String {
+    let mut text = String::new();
+    write_value(value, 0, &mut text);
+    text
+}
+
+/// Appends a text in quotes. What does not print is escaped.
+pub(crate) fn quote(content: &str, text: &mut String) {
+    text.push('"');
+    for char in content.chars() {
+        match char {
+            '"' => text.push_str("\\\""),
+            '\\' => text.push_str("\\\\"),
+            '\n' => text.push_str("\\n"),
+            '\r' => text.push_str("\\r"),
+            '\t' => text.push_str("\\t"),
+            '\u{7}' => text.push_str("\\a"),
+            '\u{8}' => text.push_str("\\b"),
+            '\u{b}' => text.push_str("\\v"),
+            '\u{c}' => text.push_str("\\f"),
+            _ if is_printable(char) => text.push(char),
+            '\0'..='\u{1f}' | '\u{7f}' => text.push_str(&format!("\\x{:02x}", u32::from(char))),
+            '\u{80}'..='\u{ffff}' => text.push_str(&format!("\\u{:04x}", u32::from(char))),
+            _ => text.push_str(&format!("\\U{:08x}", u32::from(char))),
+        }
+    }
+    text.push('"');
+}
+
+/// Letters, marks, numbers, punctuation, symbols and the ASCII space.
+fn is_printable(char: char) -> bool {
+    use GeneralCategory::{
+        Control, Format, LineSeparator, ParagraphSeparator, PrivateUse, SpaceSeparator, Surrogate, Unassigned,
+    };
+    match get_general_category(char) {
+        SpaceSeparator => char == ' ',
+        Control | Format | LineSeparator | ParagraphSeparator | PrivateUse | Surrogate | Unassigned => false,
+        _ => true,
+    }
+}
+
+fn write_value(value: &Value, indent: usize, text: &mut String) {
+    if value.marks.contains(Marks::SENSITIVE) && value.is_known() {
+        return text.push_str("(sensitive value)");
+    }
+    if value.marks.contains(Marks::EPHEMERAL) && value.is_known() {
+        return text.push_str("(ephemeral value)");
+    }
+    match &value.kind {
+        Kind::Unknown(_) => text.push_str("(known after apply)"),
+        Kind::Null(ty) => write_null(ty, text),
+        Kind::Bool(value) => text.push_str(if *value { "true" } else { "false" }),
+        Kind::Number(value) => text.push_str(&value.to_string()),
+        Kind::String(value) if value.contains('\n') => write_heredoc(value, indent, text),
+        Kind::String(value) => quote(value, text),
+        Kind::List(list) => within("tolist", text, |text| write_sequence(&list.items, indent, text)),
+        Kind::Set(set) => within("toset", text, |text| write_sequence(&set.items, indent, text)),
+        Kind::Map(map) => within("tomap", text, |text| write_mapping(&map.items, indent, text)),
+        Kind::Tuple(items) => write_sequence(items, indent, text),
+        Kind::Object(attributes) => write_mapping(attributes, indent, text),
+    }
+}
+
+fn within(function: &str, text: &mut String, write: impl FnOnce(&mut String)) {
+    text.push_str(function);
+    text.push('(');
+    write(text);
+    text.push(')');
+}
+
+fn write_null(ty: &Type, text: &mut String) {
+    match ty {
+        Type::Any => text.push_str("null"),
+        Type::Bool | Type::Number | Type::String => text.push_str(&format!("to{ty}(null)")),
+        Type::List(element) => text.push_str(&format!("tolist(null) /* of {} */", friendly(element))),
+        Type::Set(element) => text.push_str(&format!("toset(null) /* of {} */", friendly(element))),
+        Type::Map(element) => text.push_str(&format!("tomap(null) /* of {} */", friendly(element))),
+        Type::Tuple(_) | Type::Object(_) => text.push_str(&format!("null /* {} */", friendly(ty))),
+    }
+}
+
+/// A type in few words: what an object or tuple consists of is left out.
+fn friendly(ty: &Type) -> String {
+    match ty {
+        Type::Any => "dynamic".to_owned(),
+        Type::Bool | Type::Number | Type::String => ty.to_string(),
+        Type::List(element) => format!("list of {}", friendly(element)),
+        Type::Set(element) => format!("set of {}", friendly(element)),
+        Type::Map(element) => format!("map of {}", friendly(element)),
+        Type::Tuple(_) => "tuple".to_owned(),
+        Type::Object(_) => "object".to_owned(),
+    }
+}
+
+fn write_heredoc(content: &str, indent: usize, text: &mut String) {
+    let mut delimiter = "EOT".to_owned();
+    while content.split('\n').any(|line| line.trim() == delimiter) {
+        delimiter.push('_');
+    }
+    text.push_str(if indent > 0 { "<<-" } else { "<<" });
+    text.push_str(&delimiter);
+    for line in content.split('\n').chain([delimiter.as_str()]) {
+        new_line(indent, text);
+        text.push_str(line);
+    }
+}
+
+fn write_sequence(items: &[Value], indent: usize, text: &mut String) {
+    text.push('[');
+    for item in items {
+        new_line(indent + 2, text);
+        write_value(item, indent + 2, text);
+        text.push(',');
+    }
+    if !items.is_empty() {
+        new_line(indent, text);
+    }
+    text.push(']');
+}
+
+fn write_mapping(entries: &BTreeMap<Arc<str>, Value>, indent: usize, text: &mut String) {
+    text.push('{');
+    for (key, value) in entries {
+        new_line(indent + 2, text);
+        write_key(key, indent + 2, text);
+        text.push_str(" = ");
+        write_value(value, indent + 2, text);
+    }
+    if !entries.is_empty() {
+        new_line(indent, text);
+    }
+    text.push('}');
+}
+
+fn write_key(key: &str, indent: usize, text: &mut String) {
+    if key.contains('\n') {
+        write_heredoc(key, indent, text);
+    } else {
+        quote(key, text);
+    }
+}
+
+fn new_line(indent: usize, text: &mut String) {
+    text.push('\n');
+    text.extend(std::iter::repeat_n(' ', indent));
+}

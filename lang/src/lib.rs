@@ -26,7 +26,7 @@ pub mod value;
 pub use constraint::{Constraint, parse_constraint};
 pub use convert::{ConvertError, PathStep, convert, unify};
 pub use equal::equal;
-pub use eval::{Evaluator, Resolved, Scope};
+pub use eval::{Evaluator, Names, Resolved, Scope, evaluate};
 pub use number::Number;
 pub use outside::Outside;
 pub use print::print;

@@ -323,6 +323,15 @@ impl Value {
         self.is_known() && self.children().all(Value::is_wholly_known)
     }
 
+    /// The first reference that it, or something in it, waits for.
+    #[must_use]
+    pub fn awaits(&self) -> Option<&Arc<str>> {
+        match &self.kind {
+            Kind::Unknown(unknown) => unknown.awaits.as_ref(),
+            _ => self.children().find_map(Value::awaits),
+        }
+    }
+
     /// Its marks and those of everything in it.
     #[must_use]
     pub fn marks_deep(&self) -> Marks {

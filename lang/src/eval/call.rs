@@ -1,0 +1,217 @@
+//! What happens around the body of a function: arity, conversion, nulls, unknowns and marks.
+
+use fleet_syntax::tree::Call;
+use fleet_syntax::{Diagnostic, Span};
+
+use super::{Evaluator, failed, unknown_from, unknown_result};
+use crate::convert::convert;
+use crate::functions::{Body, CallError, Function, Param, Returns, function, suggestion};
+use crate::{Kind, Marks, Type, Value};
+
+/// An argument with the text to blame for it.
+struct Argument {
+    value: Value,
+    span: Span,
+}
+
+impl Evaluator<'_> {
+    pub(super) fn call(&mut self, call: &Call, span: Span) -> Value {
+        let Some(function) = function(&call.name.name) else {
+            // The arguments are evaluated for their own problems only.
+            for arg in &call.args {
+                self.evaluate(arg);
+            }
+            return self.report(unknown_function(call));
+        };
+        if let Body::Special(body) = function.body {
+            return body(self, call, span);
+        }
+        match self.arguments(call) {
+            Ok(arguments) => self.apply(function, call, arguments, span),
+            Err(unknown) => unknown,
+        }
+    }
+
+    /// Evaluates the arguments of a call and spreads the last one if it is followed by `...`. An unknown instead if one
+    /// of them fails or it is not known how many there are.
+    fn arguments(&mut self, call: &Call) -> Result<Vec<Argument>, Value> {
+        let findings = self.findings();
+        let mut arguments: Vec<Argument> =
+            call.args.iter().map(|arg| Argument { value: self.evaluate(arg), span: arg.span }).collect();
+        if self.findings() > findings {
+            return Err(failed());
+        }
+        if call.expand_last
+            && let Some(last) = arguments.pop()
+        {
+            self.expand(last, &mut arguments)?;
+        }
+        Ok(arguments)
+    }
+
+    fn expand(&mut self, last: Argument, arguments: &mut Vec<Argument>) -> Result<(), Value> {
+        let Argument { value, span } = last;
+        let marks = value.marks;
+        if let Some(items) = value.items() {
+            if !self.make(items.len(), span) {
+                return Err(failed());
+            }
+            arguments.extend(items.iter().map(|item| Argument { value: item.clone().mark(marks), span }));
+            return Ok(());
+        }
+        let ty = value.ty();
+        if !value.is_known() && matches!(ty, Type::Any | Type::List(_) | Type::Set(_) | Type::Tuple(_)) {
+            return Err(unknown_from(Type::Any, [&value]).mark(marks));
+        }
+        let found = if value.is_null() { "null".into() } else { format!("{ty}") };
+        let detail =
+            format!("What `...` spreads into arguments must be a list, set or tuple, but is {found}.");
+        Err(self.report(Diagnostic::error(span, "cannot spread the last argument", detail)))
+    }
+
+    fn apply(&mut self, function: &Function, call: &Call, mut arguments: Vec<Argument>, span: Span) -> Value {
+        if let Err(diagnostic) = check_arity(function, call, &arguments) {
+            return self.report(*diagnostic);
+        }
+        let findings = self.findings();
+        let mut marks = Marks::NONE;
+        for (index, argument) in arguments.iter_mut().enumerate() {
+            if let Some(param) = param(function, index) {
+                self.prepare(function, param, argument, &mut marks);
+            }
+        }
+        if self.findings() > findings {
+            return failed();
+        }
+        let (args, spans): (Vec<Value>, Vec<Span>) =
+            arguments.into_iter().map(|argument| (argument.value, argument.span)).unzip();
+        match self.run(function, &args) {
+            Ok(value) => value.mark(marks),
+            Err(error) => {
+                let blamed = error.arg.and_then(|index| spans.get(index)).copied().unwrap_or(span);
+                let name = error.arg.and_then(|index| param(function, index)).map(|param| param.name);
+                self.report(call_failed(function, name, &error, marks | marks_of(&args), blamed))
+            }
+        }
+    }
+
+    /// Converts an argument and takes its marks off, unless the parameter wants it as it is.
+    fn prepare(&mut self, function: &Function, param: &Param, argument: &mut Argument, marks: &mut Marks) {
+        let value = std::mem::replace(&mut argument.value, Value::null());
+        let value = if param.marked {
+            value
+        } else {
+            let (value, taken) = value.unmark_deep();
+            *marks |= taken;
+            value
+        };
+        if value.is_null() && !param.null {
+            let detail = format!("The argument `{}` of `{}` must not be null.", param.name, function.name);
+            self.report(Diagnostic::error(argument.span, "null argument", detail));
+            return;
+        }
+        match convert(&value, &param.ty.to_type()) {
+            Ok(value) => argument.value = value,
+            Err(error) => {
+                let detail =
+                    format!("The argument `{}` of `{}` is unsuitable: {error}.", param.name, function.name);
+                self.report(Diagnostic::error(argument.span, "unsuitable argument", detail));
+            }
+        }
+    }
+
+    /// Runs the body, or passes it by if an argument is not known that it wants to know.
+    fn run(&mut self, function: &Function, args: &[Value]) -> Result<Value, CallError> {
+        let with_params = || args.iter().enumerate().filter_map(|(i, arg)| Some((arg, param(function, i)?)));
+        if with_params().any(|(arg, param)| !param.untyped && is_untyped(arg)) {
+            return Ok(unknown_from(Type::Any, args).mark(marks_of(args)));
+        }
+        if with_params().any(|(arg, param)| is_missing(arg, param)) {
+            let unknown = match function.returns {
+                Returns::Always(ty) => unknown_result(ty.to_type(), args),
+                Returns::Depends(ty) => unknown_from(ty(args)?, args),
+            };
+            return Ok(unknown.mark(marks_of(args)));
+        }
+        match function.body {
+            Body::Pure(body) => body(args),
+            Body::Outside(body) => body(self.outside, args),
+            Body::Special(_) => {
+                unreachable!("special bodies get the call before its arguments are evaluated")
+            }
+        }
+    }
+}
+
+/// The parameter that an argument is for.
+fn param(function: &Function, index: usize) -> Option<&Param> {
+    function.params.get(index).or(function.variadic.as_ref())
+}
+
+/// Whether not even the type of an argument is known: a failed or dynamic value, or a bare `null`.
+fn is_untyped(arg: &Value) -> bool {
+    match &arg.kind {
+        Kind::Unknown(unknown) => unknown.ty == Type::Any,
+        Kind::Null(ty) => *ty == Type::Any,
+        _ => false,
+    }
+}
+
+/// Whether the body cannot run because of an argument.
+fn is_missing(arg: &Value, param: &Param) -> bool {
+    (!param.unknown && !arg.is_known()) || (param.wholly_known && !arg.is_wholly_known())
+}
+
+/// The marks of arguments whose body does not get to see them.
+fn marks_of(args: &[Value]) -> Marks {
+    args.iter().fold(Marks::NONE, |marks, arg| marks | arg.marks_deep())
+}
+
+fn unknown_function(call: &Call) -> Diagnostic {
+    let name = &call.name.name;
+    let detail = format!("There is no function `{name}`.");
+    let diagnostic = Diagnostic::error(call.name.span, "unknown function", detail);
+    match suggestion(name) {
+        Some(meant) => diagnostic.help(format!("Did you mean `{meant}`?")),
+        None => diagnostic,
+    }
+}
+
+fn check_arity(function: &Function, call: &Call, arguments: &[Argument]) -> Result<(), Box<Diagnostic>> {
+    let (given, wanted) = (arguments.len(), function.params.len());
+    let name = function.name;
+    let least = if function.variadic.is_some() { "at least " } else { "" };
+    let plural = if wanted == 1 { "" } else { "s" };
+    let takes = format!("`{name}` takes {least}{wanted} argument{plural}");
+    if let Some(missing) = function.params.get(given) {
+        let detail = format!("{takes}, but `{}` is missing.", missing.name);
+        return Err(Box::new(Diagnostic::error(call.close, "not enough arguments", detail)));
+    }
+    if function.variadic.is_none() && given > wanted {
+        let span = arguments[wanted].span.to(arguments[given - 1].span);
+        let detail = format!("{takes}, but gets {given}.");
+        return Err(Box::new(Diagnostic::error(span, "too many arguments", detail)));
+    }
+    Ok(())
+}
+
+fn call_failed(
+    function: &Function,
+    param: Option<&str>,
+    error: &CallError,
+    marks: Marks,
+    span: Span,
+) -> Diagnostic {
+    let what = match param {
+        Some(param) => format!("The argument `{param}` of `{}`", function.name),
+        None => format!("`{}`", function.name),
+    };
+    // Bodies quote their arguments freely; what they say about a sensitive one would give it away.
+    let detail = if marks.contains(Marks::SENSITIVE) {
+        format!("{what} failed. An argument is sensitive, so the reason is not shown.")
+    } else {
+        format!("{what}: {}.", error.message)
+    };
+    let summary = if param.is_some() { "unsuitable argument" } else { "call failed" };
+    Diagnostic::error(span, summary, detail)
+}

@@ -1,0 +1,265 @@
+//! Tree + scope → value. Every problem of an expression is reported, not only the first.
+//!
+//! 1. this file: the evaluator, literals, tuples and objects; [`scope`]: where names come from
+//! 2. [`operators`]: `a + b`, `!a`; [`conditional`]: `a ? b : c`
+//! 3. [`path`]: `.attr`, `[index]` and the splats
+//! 4. [`for_expr`]: both forms of `for`; [`template`]: interpolation and directives
+//! 5. [`call`]: what happens around the body of a function
+//!
+//! Recursion is as deep as the tree, which the parser bounds; chains of operators are walked in a loop.
+
+mod call;
+mod conditional;
+mod for_expr;
+mod operators;
+mod path;
+mod scope;
+mod template;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use fleet_syntax::tree::{Expr, ExprKind, Ident, ObjectItem, Step};
+use fleet_syntax::{Diagnostic, Diagnostics, Span};
+
+use crate::convert::convert;
+use crate::{Kind, Marks, Number, Outside, Type, Unknown, Value};
+
+pub use path::MAX_SPLATS;
+pub use scope::{Names, Resolved, Scope};
+
+/// How many elements one evaluator makes at most: of tuples and objects, and turns of `for` and splats, those that
+/// `if` drops included. Nested loops over a few thousand elements would otherwise fill any memory.
+pub const MAX_ELEMENTS: usize = 4_000_000;
+
+/// How many bytes a template renders at most.
+pub const MAX_TEXT: usize = 64 << 20;
+
+/// Evaluates expressions in one scope and collects what is wrong with them.
+pub struct Evaluator<'a> {
+    /// Where names come from.
+    pub scope: &'a dyn Scope,
+    /// Where files, time and chance come from.
+    pub outside: &'a dyn Outside,
+    /// The names that enclosing `for`s bind, innermost last.
+    bound: Vec<(Arc<str>, Value)>,
+    /// What was wrong with values so far.
+    problems: Diagnostics,
+    /// What the scope could not resolve so far.
+    unresolved: Diagnostics,
+    /// How many more elements may be made.
+    elements_left: usize,
+}
+
+/// The value of an expression, or everything that is wrong with it.
+pub fn evaluate(expr: &Expr, scope: &dyn Scope, outside: &dyn Outside) -> Result<Value, Diagnostics> {
+    let mut evaluator = Evaluator::new(scope, outside);
+    let value = evaluator.evaluate(expr);
+    let diagnostics = evaluator.into_diagnostics();
+    if diagnostics.is_empty() { Ok(value) } else { Err(diagnostics) }
+}
+
+impl<'a> Evaluator<'a> {
+    /// An evaluator without findings yet.
+    #[must_use]
+    pub fn new(scope: &'a dyn Scope, outside: &'a dyn Outside) -> Evaluator<'a> {
+        Evaluator {
+            scope,
+            outside,
+            bound: Vec::new(),
+            problems: Vec::new(),
+            unresolved: Vec::new(),
+            elements_left: MAX_ELEMENTS,
+        }
+    }
+
+    /// The value of an expression. What is wrong with it is collected; a failed part is an unknown of type any, so
+    /// that it causes no further complaints.
+    pub fn evaluate(&mut self, expr: &Expr) -> Value {
+        match &expr.kind {
+            ExprKind::Null => Value::null(),
+            ExprKind::Bool(truth) => (*truth).into(),
+            ExprKind::Number(text) => self.number(text, expr.span),
+            ExprKind::String(text) => Kind::String(text.clone()).into(),
+            ExprKind::Template(parts) => self.template(parts, expr.span),
+            ExprKind::Variable(name) => self.named(name, &[]),
+            ExprKind::Path(path) => self.path(path),
+            ExprKind::Call(call) => self.call(call, expr.span),
+            ExprKind::Tuple(items) => self.tuple(items, expr.span),
+            ExprKind::Object(items) => self.object(items, expr.span),
+            ExprKind::For(each) => self.for_expr(each, expr.span),
+            ExprKind::Unary(op, operand) => self.unary(*op, operand),
+            ExprKind::Binary(_) => self.binary(expr),
+            ExprKind::Conditional(conditional) => self.conditional(conditional),
+            ExprKind::Parens(inner) => self.evaluate(inner),
+            ExprKind::Invalid => failed(),
+        }
+    }
+
+    /// Adds a finding and gives the value that stands for the failed part.
+    pub fn report(&mut self, diagnostic: Diagnostic) -> Value {
+        self.problems.push(diagnostic);
+        failed()
+    }
+
+    /// Runs something and takes back the problems that it reported. Names that the scope could not resolve stay
+    /// reported: they are wrong whether their value is used or not.
+    pub fn attempt<T>(&mut self, run: impl FnOnce(&mut Self) -> T) -> Result<T, Diagnostics> {
+        let before = self.problems.len();
+        let result = run(self);
+        if self.problems.len() > before { Err(self.problems.split_off(before)) } else { Ok(result) }
+    }
+
+    /// Everything that was wrong, in the order of the text.
+    #[must_use]
+    pub fn into_diagnostics(self) -> Diagnostics {
+        let mut diagnostics = self.unresolved;
+        diagnostics.extend(self.problems);
+        diagnostics.sort_by_key(|diagnostic| diagnostic.span);
+        diagnostics
+    }
+
+    /// The value that an enclosing `for` binds to a name.
+    #[must_use]
+    pub fn bound(&self, name: &str) -> Option<&Value> {
+        self.bound.iter().rev().find(|(bound, _)| &**bound == name).map(|(_, value)| value)
+    }
+
+    /// Counts findings, to see whether a part had any.
+    fn findings(&self) -> usize {
+        self.problems.len() + self.unresolved.len()
+    }
+
+    /// Takes note of elements about to be made; false, and reported, if they are too many.
+    fn make(&mut self, count: usize, span: Span) -> bool {
+        if let Some(left) = self.elements_left.checked_sub(count) {
+            self.elements_left = left;
+            return true;
+        }
+        let detail = format!(
+            "One expression makes at most {MAX_ELEMENTS} elements, counting every turn of every loop in it."
+        );
+        let help = "Loop over less, or split the work between several values.";
+        self.report(Diagnostic::error(span, "too many elements", detail).help(help));
+        false
+    }
+
+    fn number(&mut self, text: &str, span: Span) -> Value {
+        match Number::parse(text) {
+            Some(number) => number.into(),
+            None => {
+                let detail = format!("`{text}` is not a number that can be represented.");
+                self.report(Diagnostic::error(span, "invalid number", detail))
+            }
+        }
+    }
+
+    fn tuple(&mut self, items: &[Expr], span: Span) -> Value {
+        if !self.make(items.len(), span) {
+            return failed();
+        }
+        Value::tuple(items.iter().map(|item| self.evaluate(item)).collect::<Arc<[Value]>>())
+    }
+
+    fn object(&mut self, items: &[ObjectItem], span: Span) -> Value {
+        if !self.make(items.len(), span) {
+            return failed();
+        }
+        let mut attributes = BTreeMap::new();
+        let mut marks = Marks::NONE;
+        let mut unknown = None;
+        for item in items {
+            let key = match &item.key.kind {
+                ExprKind::Variable(name) => Ok(name.name.clone()),
+                _ => self.object_key(&item.key, &mut marks),
+            };
+            let value = self.evaluate(&item.value);
+            match key {
+                Ok(key) => {
+                    attributes.insert(key, value);
+                }
+                Err(key) => {
+                    unknown.get_or_insert(key);
+                }
+            }
+        }
+        match unknown {
+            None => Value::object(attributes).mark(marks),
+            Some(key) => unknown_from(Type::Any, [&key]).mark(marks),
+        }
+    }
+
+    /// The text of an object key that is not a bare name; otherwise the unknown key.
+    fn object_key(&mut self, expr: &Expr, marks: &mut Marks) -> Result<Arc<str>, Value> {
+        if let ExprKind::Path(path) = &expr.kind
+            && matches!(path.base.kind, ExprKind::Variable(_))
+        {
+            let detail = "A path as a key could be meant as a name or as a reference.";
+            let diagnostic = Diagnostic::error(expr.span, "ambiguous key", detail).help(
+                "Put the key in parentheses to use the value it refers to, or in quotes to use it as a name.",
+            );
+            return Err(self.report(diagnostic));
+        }
+        let key = self.evaluate(expr);
+        self.key_text(key, expr.span, marks)
+    }
+
+    /// The text of a key, its marks taken over; an unknown if it is unknown or, which is reported, cannot be a key.
+    fn key_text(&mut self, key: Value, span: Span, marks: &mut Marks) -> Result<Arc<str>, Value> {
+        let (key, key_marks) = key.unmark();
+        *marks |= key_marks;
+        match key.kind {
+            Kind::String(text) => Ok(text),
+            Kind::Null(_) => Err(self.report(Diagnostic::error(
+                span,
+                "null as a key",
+                "The key is null, but must be a string.",
+            ))),
+            _ => match convert(&key, &Type::String) {
+                Ok(Value { kind: Kind::String(text), .. }) => Ok(text),
+                Ok(unknown) => Err(unknown),
+                Err(error) => {
+                    let detail = format!("The key cannot be used as a string: {error}.");
+                    Err(self.report(Diagnostic::error(span, "unsuitable key", detail)))
+                }
+            },
+        }
+    }
+
+    /// The value of a name with the steps after it.
+    fn named(&mut self, root: &Ident, steps: &[Step]) -> Value {
+        if let Some(value) = self.bound(&root.name) {
+            return self.walk(value.clone(), steps);
+        }
+        match self.scope.resolve(root, steps) {
+            Ok(resolved) => {
+                let taken = resolved.steps.min(steps.len());
+                self.walk(resolved.value, &steps[taken..])
+            }
+            Err(diagnostic) => {
+                self.unresolved.push(diagnostic);
+                failed()
+            }
+        }
+    }
+}
+
+/// What a failed part evaluates to.
+fn failed() -> Value {
+    Value::unknown(Type::Any)
+}
+
+/// An unknown of a type that waits for the first reference that one of the operands waits for.
+fn unknown_from<'v>(ty: Type, operands: impl IntoIterator<Item = &'v Value>) -> Value {
+    let awaits = operands.into_iter().find_map(Value::awaits).cloned();
+    Kind::Unknown(Unknown { ty, awaits, not_null: false }).into()
+}
+
+/// An unknown that will not be null.
+fn unknown_result<'v>(ty: Type, operands: impl IntoIterator<Item = &'v Value>) -> Value {
+    let mut value = unknown_from(ty, operands);
+    if let Kind::Unknown(unknown) = &mut value.kind {
+        unknown.not_null = true;
+    }
+    value
+}

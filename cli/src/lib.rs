@@ -3,7 +3,8 @@
 //! 1. [`env`](mod@env): what a command may know of its surroundings, and nothing else
 //! 2. [`commands`]: one file per command; its doc comment is its manual
 //! 3. [`failure`]: how a command ends badly
-//! 4. [`outside`]: the machine, as expressions see it
+//! 4. [`diagnostics`]: what is wrong with the configuration, drawn for people or as JSON
+//! 5. [`outside`]: the machine, as expressions see it
 //!
 //! [`run`] is all there is to call: tests and the program use it alike.
 
@@ -12,6 +13,7 @@ use std::ffi::OsString;
 use clap::{CommandFactory, FromArgMatches, Parser};
 
 pub mod commands;
+pub mod diagnostics;
 pub mod env;
 pub mod failure;
 pub mod outside;

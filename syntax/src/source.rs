@@ -1,5 +1,6 @@
 //! The texts of a run and positions in them.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 /// Names one text of a [`Sources`].
@@ -82,5 +83,32 @@ impl Source {
         let start = self.line_starts[line] as usize;
         let before = &self.text[start..self.text.floor_char_boundary(byte as usize)];
         Position { line: line as u32 + 1, column: before.chars().count() as u32 + 1 }
+    }
+
+    /// The bytes of a line, counted from 1, without its line ending; `None` past the last line.
+    #[must_use]
+    pub fn line(&self, line: u32) -> Option<Range<usize>> {
+        let index = (line as usize).checked_sub(1)?;
+        let start = *self.line_starts.get(index)? as usize;
+        let end = self.line_starts.get(index + 1).map_or(self.text.len(), |next| *next as usize);
+        let text = &self.text[start..end];
+        let text = text.strip_suffix('\n').map_or(text, |text| text.strip_suffix('\r').unwrap_or(text));
+        Some(start..start + text.len())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_lose_their_endings() {
+        let mut sources = Sources::default();
+        let file = sources.add("x", "a\nbé\r\n\n\rc");
+        let source = sources.get(file);
+        let lines: Vec<&str> =
+            (1..).map_while(|line| source.line(line)).map(|range| &source.text[range]).collect();
+        assert_eq!(lines, ["a", "bé", "", "\rc"]);
+        assert_eq!(source.line(0), None);
     }
 }

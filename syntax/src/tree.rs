@@ -16,6 +16,9 @@ pub struct Body {
     pub blocks: Vec<Block>,
     /// All of it, without the braces.
     pub span: Span,
+    /// Whether something that stands directly in it could not be parsed, so that what seems to be missing may well
+    /// have been written. The error was reported already.
+    pub incomplete: bool,
 }
 
 /// `name = value`.

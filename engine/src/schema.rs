@@ -136,15 +136,35 @@ impl Schema {
 
 impl Nested {
     /// The type of the value that all blocks of this word make together.
+    ///
+    /// Blocks of an open type may differ in type, so that no list or map can hold them; their value is a tuple or an
+    /// object, whose type depends on it.
     #[must_use]
     pub fn ty(&self) -> Type {
         let object = self.schema.ty();
         match self.nesting {
             Nesting::Single => object,
+            _ if self.is_open() => Type::Any,
             Nesting::List => Type::list(object),
             Nesting::Set => Type::set(object),
             Nesting::Map => Type::map(object),
         }
+    }
+
+    /// Whether something in it may be of any type.
+    #[must_use]
+    pub fn is_open(&self) -> bool {
+        is_open(&self.schema.ty())
+    }
+}
+
+fn is_open(ty: &Type) -> bool {
+    match ty {
+        Type::Any => true,
+        Type::Bool | Type::Number | Type::String => false,
+        Type::List(element) | Type::Set(element) | Type::Map(element) => is_open(element),
+        Type::Tuple(elements) => elements.iter().any(is_open),
+        Type::Object(object) => object.attributes.values().any(is_open),
     }
 }
 

@@ -23,9 +23,18 @@ pub fn references(expr: &Expr) -> Vec<Reference<'_>> {
     finder.found
 }
 
+/// The names of all functions that an expression calls, in the order of the text.
+#[must_use]
+pub fn calls(expr: &Expr) -> Vec<&Ident> {
+    let mut finder = Finder::default();
+    finder.expr(expr);
+    finder.calls
+}
+
 #[derive(Default)]
 struct Finder<'e> {
     found: Vec<Reference<'e>>,
+    calls: Vec<&'e Ident>,
     /// The names that enclosing `for`s bind.
     bound: Vec<&'e str>,
 }
@@ -51,7 +60,10 @@ impl<'e> Finder<'e> {
                     }
                 }
             }
-            ExprKind::Call(call) => self.all(&call.args),
+            ExprKind::Call(call) => {
+                self.calls.push(&call.name);
+                self.all(&call.args);
+            }
             ExprKind::Tuple(items) => self.all(items),
             ExprKind::Object(items) => {
                 for item in items {

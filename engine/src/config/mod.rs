@@ -1,5 +1,8 @@
 //! Stage 1, load: HCL text → blocks with spans → configuration; every problem at once.
 //!
-//! [`model`] is what a configuration says, as plain data that keeps expressions as the parser left them.
+//! 1. [`model`]: what a configuration says
+//! 2. [`body`]: a body against its schema; [`condition`]: what must hold
 
+pub mod body;
+pub mod condition;
 pub mod model;

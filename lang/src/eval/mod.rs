@@ -125,6 +125,15 @@ impl<'a> Evaluator<'a> {
         self.bound.iter().rev().find(|(bound, _)| &**bound == name).map(|(_, value)| value)
     }
 
+    /// Runs something with a name bound to a value, as the body of a `for` sees its names.
+    pub fn binding<T>(&mut self, name: Arc<str>, value: Value, run: impl FnOnce(&mut Self) -> T) -> T {
+        let depth = self.bound.len();
+        self.bound.push((name, value));
+        let result = run(self);
+        self.bound.truncate(depth);
+        result
+    }
+
     /// Counts findings, to see whether a part had any.
     fn findings(&self) -> usize {
         self.problems.len() + self.unresolved.len()

@@ -8,8 +8,6 @@
 
 mod arithmetic;
 mod float;
-#[cfg(test)]
-mod laws;
 mod parse;
 mod print;
 #[cfg(test)]

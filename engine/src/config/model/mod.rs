@@ -10,6 +10,7 @@ mod resource;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use fleet_lang::{Constraint, Marks, Type, Value};
 use fleet_syntax::Span;
 use fleet_syntax::tree::{Attribute, Body, Expr, Ident};
 use indexmap::IndexMap;
@@ -42,7 +43,7 @@ pub struct ModuleId(pub u32);
 /// The content of one module directory.
 #[derive(Debug, Default)]
 pub struct Module {
-    /// The directory, relative to where the command works, in its shortest form. Empty for that place itself.
+    /// The directory, relative to where the command works, in its shortest form: `.` for that place itself.
     pub dir: PathBuf,
     /// `variable` blocks.
     pub variables: Named<Variable>,
@@ -79,10 +80,11 @@ pub struct Module {
 pub struct Variable {
     /// The name.
     pub name: Ident,
-    /// The type it converts to, as written.
-    pub constraint: Option<Expr>,
-    /// The constant it has when no value is given.
-    pub default: Option<Expr>,
+    /// What it accepts; none if it does not say, which is not quite the same as `any`: see
+    /// [`values`](crate::config::values).
+    pub constraint: Option<Constraint>,
+    /// The value it has when none is given, converted but without marks.
+    pub default: Option<Value>,
     /// What it is for.
     pub description: Option<Arc<str>>,
     /// What must hold for a value.
@@ -207,6 +209,28 @@ pub struct Import {
     pub provider: Option<ProviderRef>,
     /// `import`
     pub header: Span,
+}
+
+impl Variable {
+    /// The type of its value, as far as it is known.
+    #[must_use]
+    pub fn ty(&self) -> Type {
+        self.constraint.as_ref().map_or(Type::Any, |constraint| constraint.ty.clone())
+    }
+
+    /// What must be remembered about its value.
+    #[must_use]
+    pub fn marks(&self) -> Marks {
+        let sensitive = if self.sensitive { Marks::SENSITIVE } else { Marks::NONE };
+        let ephemeral = if self.ephemeral { Marks::EPHEMERAL } else { Marks::NONE };
+        sensitive | ephemeral
+    }
+
+    /// The value it has where no value can be known yet.
+    #[must_use]
+    pub fn unknown(&self) -> Value {
+        Value::awaiting(self.ty(), format!("var.{}", self.name.name)).mark(self.marks())
+    }
 }
 
 impl Config {

@@ -1,0 +1,62 @@
+//! Conditions: of variables, resources, outputs and checks.
+
+use std::sync::Arc;
+
+use fleet_lang::convert::convert;
+use fleet_lang::{Evaluator, Kind, Marks, Type};
+use fleet_syntax::Diagnostic;
+
+use super::model::Condition;
+
+/// What became of a condition.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// It holds.
+    Holds,
+    /// It does not hold; this is what its author has to say about it.
+    Fails(Arc<str>),
+    /// That cannot be told yet, or, which the evaluator then knows, at all.
+    Open,
+}
+
+/// Evaluates a condition, and what to say about it if it does not hold.
+pub fn test(condition: &Condition, evaluator: &mut Evaluator<'_>) -> Outcome {
+    let (value, _) = evaluator.evaluate(&condition.condition).unmark();
+    let span = condition.condition.span;
+    match convert(&value, &Type::Bool).map(|value| value.kind) {
+        Ok(Kind::Bool(true)) => Outcome::Holds,
+        Ok(Kind::Bool(false)) => Outcome::Fails(message(condition, evaluator)),
+        Ok(Kind::Null(_)) => {
+            let detail = "The condition is null, but must be true or false.";
+            evaluator.report(Diagnostic::error(span, "condition is null", detail));
+            Outcome::Open
+        }
+        Ok(_) => Outcome::Open,
+        Err(error) => {
+            let detail = format!("The condition must be true or false: {error}.");
+            evaluator.report(Diagnostic::error(span, "unsuitable condition", detail));
+            Outcome::Open
+        }
+    }
+}
+
+fn message(condition: &Condition, evaluator: &mut Evaluator<'_>) -> Arc<str> {
+    let value = evaluator.evaluate(&condition.error_message);
+    let span = condition.error_message.span;
+    if !value.marks_deep().is_empty() {
+        let what = if value.marks_deep().contains(Marks::SENSITIVE) { "sensitive" } else { "ephemeral" };
+        return format!("The message contains {what} values and is not shown.").into();
+    }
+    match convert(&value, &Type::String).map(|value| value.kind) {
+        Ok(Kind::String(text)) => return text,
+        Ok(Kind::Null(_)) => {
+            evaluator.report(Diagnostic::error(span, "error message is null", "A text is needed here."));
+        }
+        Ok(_) => return "The message depends on values that are not known yet.".into(),
+        Err(error) => {
+            let detail = format!("The error message must be a string: {error}.");
+            evaluator.report(Diagnostic::error(span, "unsuitable error message", detail));
+        }
+    }
+    "The condition does not hold.".into()
+}

@@ -8,6 +8,8 @@
 
 mod arithmetic;
 mod float;
+#[cfg(test)]
+mod laws;
 mod parse;
 mod print;
 #[cfg(test)]

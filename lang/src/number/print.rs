@@ -4,10 +4,10 @@ use std::cmp::Ordering;
 use std::fmt::{self, Display, Formatter};
 
 use num_bigint::BigUint;
-use num_traits::Zero;
+use num_traits::{One, Zero};
 
 use super::float::Float;
-use super::{Number, Repr};
+use super::{FULL, Number, Repr};
 
 impl Display for Number {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
@@ -170,16 +170,19 @@ fn shortest(float: &Float, precision: u32) -> Decimal {
     if float.mantissa.is_zero() {
         return Decimal { digits: vec![0], point: 1 };
     }
-    // With one bit more than the precision, one unit is half of the distance to a neighbour.
-    let shift = (u64::from(precision) + 1).saturating_sub(float.mantissa.bits());
+    // With two bits more than the precision, two units are half of the distance to a neighbour. Below a power of two
+    // the neighbours are twice as near; Terraform overlooks that, and so does this for numbers of fewer bits, whose
+    // texts are not meant to be read back: `pow(2, 64)` is 18446744073709550000 there.
+    let shift = (u64::from(precision) + 2).saturating_sub(float.mantissa.bits());
     let middle = &float.mantissa << shift;
     let exponent = float.exponent - i64::try_from(shift).expect("a few hundred bits");
+    let below = if float.mantissa.is_one() && precision >= FULL { 1_u32 } else { 2 };
     let count = usize::try_from(precision).expect("fits the address space") * 30103 / 100_000 + 3;
     let (number, more) = Decimal::of(&middle, exponent, count);
-    let (lower, lower_more) = Decimal::of(&(&middle - 1_u32), exponent, count);
-    let (upper, upper_more) = Decimal::of(&(&middle + 1_u32), exponent, count);
+    let (lower, lower_more) = Decimal::of(&(&middle - below), exponent, count);
+    let (upper, upper_more) = Decimal::of(&(&middle + 2_u32), exponent, count);
     // A text exactly between two numbers reads as the even one of them.
-    let even = !middle.bit(1);
+    let even = !middle.bit(2);
     for index in 0..number.digits.len() {
         let (digit, above) = (number.at(index), upper.at(index));
         let lower_ends = !lower_more && index + 1 == lower.digits.len();

@@ -101,6 +101,8 @@ fn results_have_the_precision_of_their_operands() {
     check(counted(1).div(&number("3")), &format!("0.{}5", "3".repeat(154)));
     check(Some(double(2_f64.powi(62))), "4611686018427388000");
     check(Some(double(2_f64.powi(200))), &format!("16069380442589903{}", "0".repeat(44)));
+    check(Some(double(2_f64.powi(64))), "18446744073709550000");
+    check(Some(double(2_f64.powi(-44))), "0.00000000000005684341886080801");
     check(Some(double(2_f64.sqrt())), "1.4142135623730951");
     let root = double(3_f64.sqrt());
     check(root.mul(&root), "2.9999999999999996523744853919531");

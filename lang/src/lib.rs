@@ -10,6 +10,8 @@
 //!
 //! Nothing here touches the outside by itself: files, time and chance come through [`outside::Outside`].
 
+#[cfg(test)]
+mod arbitrary;
 pub mod constraint;
 pub mod convert;
 pub mod equal;

@@ -6,6 +6,8 @@
 //!
 //! A value that already has the wanted type is shared, not copied.
 
+#[cfg(test)]
+mod tests;
 mod types;
 mod unify;
 
@@ -193,7 +195,10 @@ fn to_object(value: &Value, wanted: &ObjectType) -> Result<Option<Value>, Conver
                     new
                 }
             },
-            None if wanted.optional.contains(name) => Value::null_of(ty.without_optional()),
+            None if wanted.optional.contains(name) => {
+                same = false;
+                Value::null_of(ty.without_optional())
+            }
             None => return Err(ConvertError::new(format!("the attribute \"{name}\" is required"))),
         };
         attributes.insert(name.clone(), attribute);

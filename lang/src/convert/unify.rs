@@ -46,33 +46,41 @@ impl Unifier {
         }
         let count = Count::of(&types);
         let all = |structures: usize| structures > 0 && structures + count.any == types.len();
-        // If the types share a structure, a new type may be built that is none of them.
-        if all(count.lists) {
-            return self.collections(&types, count.any > 0, Type::list);
-        } else if all(count.sets) {
-            return self.collections(&types, count.any > 0, Type::set);
-        } else if all(count.maps) {
-            return self.collections(&types, count.any > 0, Type::map);
-        } else if all(count.objects) {
-            return if count.any > 0 { Some(Type::Any) } else { self.objects(&types) };
-        } else if all(count.tuples) {
-            return if count.any > 0 { Some(Type::Any) } else { self.tuples(&types) };
-        } else if count.objects > 0 && count.tuples > 0 {
-            return None;
-        }
-        let collection = if count.maps > 0 && all(count.maps + count.objects) {
-            self.as_collection(&types, Type::map)
-        } else if count.lists > 0 && all(count.lists + count.tuples) {
-            self.as_collection(&types, Type::list)
-        } else {
-            None
-        };
-        if collection.is_some() {
-            return collection;
-        }
         let accepts_all =
             |wanted: &Type| types.iter().all(|ty| *ty == wanted || (self.convertible)(ty, wanted));
-        by_preference(&types).into_iter().find(|wanted| accepts_all(wanted)).cloned()
+        // If the types share a structure, a new type may be built that is none of them. An `any` that is left inside it
+        // may be too much to ask for, since the elements of a collection have one type.
+        let built = if all(count.lists) {
+            self.collections(&types, count.any > 0, Type::list)
+        } else if all(count.sets) {
+            self.collections(&types, count.any > 0, Type::set)
+        } else if all(count.maps) {
+            self.collections(&types, count.any > 0, Type::map)
+        } else if all(count.objects) {
+            if count.any > 0 { Some(Type::Any) } else { self.objects(&types) }
+        } else if all(count.tuples) {
+            if count.any > 0 { Some(Type::Any) } else { self.tuples(&types) }
+        } else if count.objects > 0 && count.tuples > 0 {
+            None
+        } else {
+            return self
+                .mixed(&types, &count)
+                .filter(accepts_all)
+                .or_else(|| by_preference(&types).into_iter().find(|wanted| accepts_all(wanted)).cloned());
+        };
+        built.filter(|built| !built.has_any() || accepts_all(built))
+    }
+
+    /// A collection for maps beside objects, or lists beside tuples.
+    fn mixed(&self, types: &[&Type], count: &Count) -> Option<Type> {
+        let all = |structures: usize| structures + count.any == types.len();
+        if count.maps > 0 && all(count.maps + count.objects) {
+            self.as_collection(types, Type::map)
+        } else if count.lists > 0 && all(count.lists + count.tuples) {
+            self.as_collection(types, Type::list)
+        } else {
+            None
+        }
     }
 
     fn collections(&self, types: &[&Type], any: bool, build: fn(Type) -> Type) -> Option<Type> {
@@ -113,7 +121,7 @@ impl Unifier {
         unified.collect::<Option<Vec<_>>>().map(Type::tuple)
     }
 
-    /// Lists beside tuples, or maps beside objects: the structures are taken for collections too.
+    /// The structures among the types are taken for collections too.
     fn as_collection(&self, types: &[&Type], build: fn(Type) -> Type) -> Option<Type> {
         let parts = types.iter().flat_map(|ty| match ty {
             Type::Tuple(elements) => elements.to_vec(),

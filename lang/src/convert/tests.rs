@@ -1,0 +1,93 @@
+//! Laws of conversion; tables of single conversions are among the tests of the expressions that cause them.
+
+use proptest::prelude::*;
+
+use super::types::can_convert_safely;
+use super::*;
+use crate::arbitrary::{assert_well_formed, types, values, values_of, wanted_types};
+
+/// A value together with a type that it may or may not fit.
+fn conversions() -> impl Strategy<Value = (Value, Type)> {
+    prop_oneof![
+        (values(), wanted_types()),
+        // Arbitrary types rarely fit each other, so half of the values start from the type that is wanted.
+        (wanted_types(), wanted_types()).prop_flat_map(|(ty, other)| {
+            let source = ty.without_optional();
+            (prop_oneof![values_of(&source), values_of(&loose(&source))], Just(ty)).prop_map(
+                move |(value, ty)| if value.is_null() { (value, other.clone()) } else { (value, ty) },
+            )
+        }),
+    ]
+}
+
+/// The type of the literal that one would write for a value of this type.
+fn loose(ty: &Type) -> Type {
+    match ty {
+        Type::List(element) | Type::Set(element) => Type::tuple([loose(element), loose(element)]),
+        Type::Map(element) => {
+            Type::object([("a".into(), loose(element)), ("b".into(), loose(element))].into())
+        }
+        Type::Tuple(elements) => Type::Tuple(elements.iter().map(loose).collect()),
+        Type::Object(object) => {
+            Type::object(object.attributes.iter().map(|(name, ty)| (name.clone(), loose(ty))).collect())
+        }
+        Type::Number | Type::Bool => Type::String,
+        Type::Any | Type::String => Type::Number,
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn the_result_has_the_wanted_type((value, to) in conversions()) {
+        if let Ok(converted) = convert(&value, &to) {
+            assert_well_formed(&converted);
+            prop_assert!(can_convert(&value.ty(), &to));
+            if !to.has_any() {
+                prop_assert_eq!(converted.ty(), to.without_optional());
+            }
+        }
+    }
+
+    #[test]
+    fn converting_twice_changes_nothing((value, to) in conversions()) {
+        if let Ok(converted) = convert(&value, &to) {
+            prop_assert_eq!(convert(&converted, &to), Ok(converted));
+        }
+    }
+
+    #[test]
+    fn a_value_of_the_wanted_type_is_shared(value in values()) {
+        prop_assert_eq!(changed(&value, &value.ty()), Ok(None));
+        prop_assert_eq!(changed(&value, &Type::Any), Ok(None));
+    }
+
+    #[test]
+    fn no_mark_appears((value, to) in conversions()) {
+        if let Ok(converted) = convert(&value, &to) {
+            prop_assert!(value.marks_deep().contains(converted.marks_deep()));
+            prop_assert!(converted.marks.contains(value.marks));
+        }
+    }
+
+    #[test]
+    fn the_common_type_accepts_all(types in proptest::collection::vec(wanted_types(), 1..4)) {
+        let types: Vec<_> = types.iter().map(Type::without_optional).collect();
+        for (common, accepts) in [
+            (unify(&types), can_convert as fn(&Type, &Type) -> bool),
+            (unify_safely(&types), can_convert_safely),
+        ] {
+            if let Some(common) = common {
+                for ty in &types {
+                    prop_assert!(*ty == common || accepts(ty, &common), "{} to {}", ty, common);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_type_alone_is_its_own_common_type(ty in types()) {
+        prop_assert_eq!(unify(&[ty.clone(), ty.clone()]), Some(ty));
+    }
+}

@@ -5,7 +5,11 @@
 pub mod address;
 pub mod attributes;
 pub mod config;
+pub mod expand;
+pub mod graph;
+pub mod order;
 pub mod provider;
+pub mod reference;
 pub mod resource;
 pub mod schema;
 pub mod scope;

@@ -79,13 +79,17 @@ pub fn resolve<'c>(
             let name = named(root, steps, "secret")?;
             let known = scopes.scope(Scopes::ROOT).module.secrets.keys();
             in_root(scopes, scope, root)?;
-            scopes.secret(&name.name).map_or_else(|| Err(undeclared(name, "secret", known)), |node| found(node, None))
+            scopes
+                .secret(&name.name)
+                .map_or_else(|| Err(undeclared(name, "secret", known)), |node| found(node, None))
         }
         "pool" => {
             let name = named(root, steps, "pool")?;
             let known = scopes.scope(Scopes::ROOT).module.pools.keys();
             in_root(scopes, scope, root)?;
-            scopes.pool(&name.name).map_or_else(|| Err(undeclared(name, "pool", known)), |node| found(node, None))
+            scopes
+                .pool(&name.name)
+                .map_or_else(|| Err(undeclared(name, "pool", known)), |node| found(node, None))
         }
         "fleet" => {
             let name = named(root, steps, "fleet")?;
@@ -193,9 +197,7 @@ fn undeclared_among(name: &Ident, what: &str, known: &[&str]) -> Diagnostic {
     match (nearest(&name.name, known.iter().copied()), what) {
         (Some(near), _) => diagnostic.help(format!("did you mean `{near}`?")),
         (None, "variable") => diagnostic.help(format!("declare it: `variable \"{}\" {{ }}`", name.name)),
-        (None, "local value") => {
-            diagnostic.help(format!("declare it: `locals {{ {} = … }}`", name.name))
-        }
+        (None, "local value") => diagnostic.help(format!("declare it: `locals {{ {} = … }}`", name.name)),
         (None, _) => diagnostic,
     }
 }
@@ -310,7 +312,8 @@ fn output_of<'c>(
         (Some(_), [Step::Index(key, _), rest @ ..]) => (Some(key), rest),
         (Some(_), [Step::AttrSplat(_) | Step::FullSplat(_), rest @ ..]) => (None, rest),
         (Some(_), [Step::Attr(name), ..]) => {
-            let detail = format!("`module.{}` has several instances, each with its own outputs.", call.name.name);
+            let detail =
+                format!("`module.{}` has several instances, each with its own outputs.", call.name.name);
             let help = format!("write `module.{}[KEY].{}`", call.name.name, name.name);
             return Err(Diagnostic::error(name.span, "missing instance key", detail).help(help));
         }
@@ -341,7 +344,10 @@ fn in_fleet<'c>(
         [Step::AttrSplat(_) | Step::FullSplat(_), rest @ ..] => (None, rest),
         [Step::Attr(name), ..] => {
             let detail = format!("`fleet.{}` has one object for each slot.", fleet.name.name);
-            let help = format!("write `fleet.{0}[*].{1}` for all of them, or `fleet.{0}[0].{1}`", fleet.name.name, name.name);
+            let help = format!(
+                "write `fleet.{0}[*].{1}` for all of them, or `fleet.{0}[0].{1}`",
+                fleet.name.name, name.name
+            );
             return Err(Diagnostic::error(name.span, "missing slot key", detail).help(help));
         }
         [] => return Ok(Use { node: scopes.end(fleet_node), key: None, span }),
@@ -353,9 +359,9 @@ fn in_fleet<'c>(
             let host = scopes.scope(inner).host.expect("a fleet's scope has a host");
             Ok(Use { node: host, key, span })
         }
-        [Step::Attr(word), rest @ [Step::Attr(name), ..]] if &*word.name == "module" => {
+        [Step::Attr(word), Step::Attr(name), ..] if &*word.name == "module" => {
             match scopes.call(inner, &name.name) {
-                Some(node) => output_of(scopes, node, rest, span).map(keyed),
+                Some(node) => output_of(scopes, node, &rest[1..], span).map(keyed),
                 None => Err(undeclared(name, "module call in the fleet", fleet.calls.keys())),
             }
         }
@@ -401,7 +407,8 @@ fn host<'c>(
             Ok(Use { node, key: None, span })
         }
         (None, Some(_)) => {
-            let detail = "A module called from a fleet runs on the slot's host but does not see its attributes.";
+            let detail =
+                "A module called from a fleet runs on the slot's host but does not see its attributes.";
             Err(Diagnostic::error(root.span, "`host` is not seen in a module", detail)
                 .help("declare a variable in the module and pass it in, such as `name = host.name`"))
         }

@@ -7,6 +7,8 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
+use fleet_lang::references::{Reference, references};
+use fleet_syntax::tree::Step;
 use fleet_syntax::{Diagnostic, Diagnostics, Span};
 
 use crate::address::{Item, ScopePath, ScopeStep};
@@ -85,6 +87,8 @@ pub struct Node<'c> {
 pub enum NodeItem<'c> {
     /// `var.name`
     Variable(&'c Variable),
+    /// The validations of a variable that look at more than the variable itself.
+    Validation(&'c Variable),
     /// `local.name`
     Local(&'c Local),
     /// `output "name"`
@@ -228,6 +232,9 @@ impl<'c> Scopes<'c> {
             let node = self.push(id, NodeItem::Fleet(fleet, inner));
             self.push(id, NodeItem::FleetEnd(fleet));
             self.scopes[inner.0 as usize].opened_by = Some(node);
+        }
+        for variable in module.variables.values().filter(|variable| looks_around(variable)) {
+            self.push(id, NodeItem::Validation(variable));
         }
         for check in module.checks.values() {
             // The check's own data comes right before it, so that it is found by position.
@@ -391,6 +398,18 @@ fn nth(first: u32, index: Option<usize>) -> Option<NodeId> {
     index.map(|index| NodeId(first + index as u32))
 }
 
+/// Whether a variable's validations look at more than the variable itself, so that they need a node of their own.
+#[must_use]
+pub fn looks_around(variable: &Variable) -> bool {
+    let conditions = variable.validations.iter().flat_map(|v| [&v.condition, &v.error_message]);
+    conditions.flat_map(references).any(|reference| !is_itself(variable, &reference))
+}
+
+fn is_itself(variable: &Variable, reference: &Reference<'_>) -> bool {
+    let Some(Step::Attr(name)) = reference.steps.first() else { return false };
+    &*reference.root.name == "var" && name.name == variable.name.name
+}
+
 fn too_many_scopes(span: Span) -> Diagnostic {
     let detail = format!("Modules that call modules add up to more than {MOST_SCOPES} module calls.");
     Diagnostic::error(span, "too many module calls", detail)
@@ -418,7 +437,7 @@ impl NodeItem<'_> {
     #[must_use]
     pub fn span(&self) -> Span {
         match self {
-            NodeItem::Variable(variable) => variable.header,
+            NodeItem::Variable(variable) | NodeItem::Validation(variable) => variable.header,
             NodeItem::Local(local) => local.name.span,
             NodeItem::Output(output) => output.header,
             NodeItem::Resource(resource) | NodeItem::CheckData(resource) => resource.header,
@@ -447,7 +466,9 @@ pub fn item(resource: &Resource) -> Item {
 impl fmt::Display for NodeItem<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            NodeItem::Variable(variable) => write!(f, "var.{}", variable.name.name),
+            NodeItem::Variable(variable) | NodeItem::Validation(variable) => {
+                write!(f, "var.{}", variable.name.name)
+            }
             NodeItem::Local(local) => write!(f, "local.{}", local.name.name),
             NodeItem::Output(output) => write!(f, "output.{}", output.name.name),
             NodeItem::Resource(resource) | NodeItem::CheckData(resource) => item(resource).fmt(f),

@@ -1,0 +1,386 @@
+//! Stage 2, expand: every block becomes its instances, and every expression a value, in one walk in dependency order.
+//!
+//! The walk asks a [`Settle`] what each instance is like once its arguments are known: `validate` knows nothing yet,
+//! `plan` answers with what was recorded, observed or planned. Values that nobody knows are unknowns that name what
+//! they wait for; where even the number of instances is unknown, it is left to a later wave and said so.
+
+mod condition;
+mod fleet;
+mod names;
+mod repeat;
+mod resource;
+mod value;
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::ops::Range;
+use std::sync::Arc;
+
+use fleet_lang::{Evaluator, Outside, Type, Value};
+use fleet_syntax::tree::Expr;
+use fleet_syntax::{Diagnostic, Diagnostics, Span};
+
+use crate::address::{Address, Key, ScopePath};
+use crate::config::model::Config;
+use crate::order::{Order, order};
+use crate::reference::Use;
+use crate::schema::{Catalog, Entry};
+use crate::scope::{Node, NodeId, NodeItem, ScopeId, Scopes};
+
+pub use names::Names;
+pub use resource::with_results;
+
+/// How far the walk goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Depth {
+    /// Every block once, with inputs and keys unknown: what can be said without any values.
+    Blocks,
+    /// Every instance, with the values given.
+    Instances,
+}
+
+/// What the walk needs besides the configuration.
+pub struct Surroundings<'a> {
+    /// The kinds.
+    pub catalog: &'a dyn Catalog,
+    /// Files, time and chance.
+    pub outside: &'a dyn Outside,
+    /// The values of the root module's variables, converted and marked; those missing are unknown.
+    pub inputs: HashMap<Arc<str>, Value>,
+    /// How far to go.
+    pub depth: Depth,
+}
+
+/// Says what an instance is like, given its arguments.
+pub trait Settle {
+    /// The whole object, results included; unknown where nobody knows yet.
+    fn settle(&mut self, instance: &Instance, entry: &Entry, declared: &Value) -> Value;
+}
+
+/// Knows arguments only: every result is unknown.
+#[derive(Clone, Copy, Debug)]
+pub struct ArgumentsOnly;
+
+/// Everything a configuration stands for.
+#[derive(Debug)]
+pub struct Expansion<'c> {
+    /// The scopes and nodes it was made from.
+    pub scopes: Scopes<'c>,
+    /// What each node uses.
+    pub uses: Vec<Vec<Use<'c>>>,
+    /// The instances, each after those it depends on.
+    pub instances: Vec<Instance>,
+    /// The blocks whose instances cannot be told yet.
+    pub deferred: Vec<Deferred>,
+    /// The instances of each scope.
+    places: Vec<Vec<Place>>,
+    /// For each scope that is opened by a node: what that node opened, by place of the scope around.
+    openings: Vec<Vec<Opened>>,
+    /// The value of each node, by place of its scope; empty for those not reached.
+    values: Vec<Vec<Value>>,
+    /// The instances of each resource and host node, by place of its scope.
+    blocks: Vec<Vec<Opened>>,
+    /// Values that stand for all instances of a module call or fleet, built when first asked for.
+    collected: RefCell<HashMap<(ScopeId, u32, names::Part), Value>>,
+}
+
+/// One resource, data read or host.
+#[derive(Clone, Debug)]
+pub struct Instance {
+    /// Its name.
+    pub address: Address,
+    /// The block it comes from.
+    pub node: NodeId,
+    /// Which instance of the block's scope it belongs to.
+    pub place: u32,
+    /// Its arguments.
+    pub declared: Value,
+    /// What it is like, as the [`Settle`] said.
+    pub value: Value,
+    /// Where its block starts.
+    pub span: Span,
+    /// What `count` and `each` mean in its expressions.
+    pub(crate) repetition: Repetition,
+}
+
+/// A block whose instances cannot be told yet.
+#[derive(Clone, Debug)]
+pub struct Deferred {
+    /// The block.
+    pub node: NodeId,
+    /// Its name, with the keys of the scopes around.
+    pub address: String,
+    /// The reference that decides.
+    pub awaits: Option<Arc<str>>,
+}
+
+/// One instance of a scope.
+#[derive(Clone, Debug)]
+struct Place {
+    /// The instance of the scope around.
+    parent: u32,
+    /// Its name.
+    path: ScopePath,
+    /// What its call's or fleet's repetition says about it.
+    repetition: Repetition,
+}
+
+/// The instances that one block has in one place.
+#[derive(Clone, Debug)]
+struct Opened {
+    keys: Keys,
+    /// Places of the opened scope, or instances of the block.
+    range: Range<u32>,
+}
+
+/// The keys of a block's instances.
+#[derive(Clone, Debug)]
+enum Keys {
+    /// One, without a key.
+    Single,
+    /// `[0]`, `[1]`, …
+    Count,
+    /// `["a"]`, `["b"]`, …
+    Each,
+    /// Not known, waiting for this value.
+    Unknown(Value),
+}
+
+/// What `count` and `each` mean for one instance.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Repetition {
+    key: Option<Key>,
+    index: Option<Value>,
+    each: Option<(Value, Value)>,
+}
+
+/// Expands a configuration. Everything wrong with it is in the diagnostics, in the order of the text.
+pub fn expand<'c>(
+    config: &'c Config,
+    surroundings: &Surroundings<'_>,
+    settle: &mut dyn Settle,
+) -> (Expansion<'c>, Diagnostics) {
+    let mut diagnostics = Diagnostics::new();
+    let scopes = Scopes::of(config, &mut diagnostics);
+    let Order { uses, order } = order(&scopes, surroundings.catalog, &mut diagnostics);
+    let root = Place { parent: 0, path: ScopePath::default(), repetition: Repetition::default() };
+    let mut places = vec![Vec::new(); scopes.scopes.len()];
+    places[0] = vec![root];
+    let expansion = Expansion {
+        instances: Vec::new(),
+        deferred: Vec::new(),
+        openings: vec![Vec::new(); scopes.scopes.len()],
+        values: vec![Vec::new(); scopes.nodes.len()],
+        blocks: vec![Vec::new(); scopes.nodes.len()],
+        collected: RefCell::default(),
+        places,
+        scopes,
+        uses,
+    };
+    let mut walk = Walk { expansion, surroundings, settle, diagnostics };
+    for node in order {
+        walk.node(node);
+    }
+    walk.unique_hostnames();
+    (walk.expansion, tidy(walk.diagnostics))
+}
+
+/// The walk over all nodes.
+struct Walk<'a, 'c> {
+    expansion: Expansion<'c>,
+    surroundings: &'a Surroundings<'a>,
+    settle: &'a mut dyn Settle,
+    diagnostics: Diagnostics,
+}
+
+/// From where an expression is looked at.
+#[derive(Clone, Copy)]
+pub(crate) struct View<'v> {
+    scope: ScopeId,
+    place: u32,
+    repetition: &'v Repetition,
+    /// `self`
+    this: Option<&'v Value>,
+    /// `host` while the host itself is being decided.
+    host: Option<&'v Value>,
+    /// The one check-local data block that is seen.
+    check_data: Option<NodeId>,
+    /// Put into diagnostics.
+    address: Option<&'v Address>,
+}
+
+impl<'v> View<'v> {
+    pub(crate) fn of(scope: ScopeId, place: u32, repetition: &'v Repetition) -> View<'v> {
+        View { scope, place, repetition, this: None, host: None, check_data: None, address: None }
+    }
+}
+
+pub(crate) static ONCE: Repetition = Repetition { key: None, index: None, each: None };
+
+impl<'c> Walk<'_, 'c> {
+    fn node(&mut self, id: NodeId) {
+        let node = *self.expansion.scopes.node(id);
+        let n_places = self.expansion.places[node.scope.0 as usize].len() as u32;
+        for place in 0..n_places {
+            let value = match node.item {
+                NodeItem::Variable(variable) => self.variable(node.scope, place, variable),
+                NodeItem::Validation(variable) => {
+                    self.validations(node.scope, place, variable);
+                    Value::null()
+                }
+                NodeItem::Local(local) => self.eval(&local.value, View::of(node.scope, place, &ONCE)),
+                NodeItem::Output(output) => self.output(node.scope, place, output),
+                NodeItem::Resource(resource) | NodeItem::CheckData(resource) => {
+                    self.resource(id, place, resource)
+                }
+                NodeItem::Call(call, inner) => {
+                    self.call(id, node.scope, place, call, inner);
+                    Value::null()
+                }
+                NodeItem::Provider(provider) => self.provider(node.scope, place, provider),
+                NodeItem::Secret(secret) => self.secret(node.scope, place, secret),
+                NodeItem::Pool(pool) => self.pool(node.scope, place, pool),
+                NodeItem::Fleet(fleet, inner) => {
+                    self.fleet(id, node.scope, place, fleet, inner);
+                    Value::null()
+                }
+                NodeItem::Host(fleet) => self.host(id, node.scope, place, fleet),
+                NodeItem::Health(fleet) => {
+                    self.health(node.scope, place, fleet);
+                    Value::null()
+                }
+                NodeItem::Check(check) => {
+                    self.check(id, node.scope, place, check);
+                    Value::null()
+                }
+                NodeItem::Import(import) => {
+                    self.import(node.scope, place, import);
+                    Value::null()
+                }
+                NodeItem::CallEnd(_) | NodeItem::FleetEnd(_) => Value::null(),
+            };
+            self.expansion.values[id.0 as usize].push(value);
+        }
+    }
+
+    fn blocks_only(&self) -> bool {
+        self.surroundings.depth == Depth::Blocks
+    }
+
+    /// Evaluates an expression; what is wrong with it is reported.
+    fn eval(&mut self, expr: &Expr, view: View<'_>) -> Value {
+        self.with_evaluator(view, |evaluator| evaluator.evaluate(expr))
+    }
+
+    fn with_evaluator<T>(&mut self, view: View<'_>, work: impl FnOnce(&mut Evaluator<'_>) -> T) -> T {
+        let names = Names { expansion: &self.expansion, view, outside: self.surroundings.outside };
+        let mut evaluator = Evaluator::new(&names, self.surroundings.outside);
+        let result = work(&mut evaluator);
+        for mut diagnostic in evaluator.into_diagnostics() {
+            if let (None, Some(address)) = (&diagnostic.address, view.address) {
+                diagnostic.address = Some(address.to_string());
+            }
+            self.diagnostics.push(diagnostic);
+        }
+        result
+    }
+
+    fn place(&self, scope: ScopeId, place: u32) -> &Place {
+        &self.expansion.places[scope.0 as usize][place as usize]
+    }
+}
+
+impl<'c> Expansion<'c> {
+    /// The names that expressions of the root module see.
+    #[must_use]
+    pub fn root_names<'a>(&'a self, outside: &'a dyn Outside) -> Names<'a, 'c> {
+        Names { expansion: self, view: View::of(Scopes::ROOT, 0, &ONCE), outside }
+    }
+
+    /// The value of a node in a place; unknown if it was not reached.
+    fn value(&self, node: NodeId, place: u32) -> Value {
+        let values = &self.values[node.0 as usize];
+        values.get(place as usize).cloned().unwrap_or_else(|| Value::unknown(Type::Any))
+    }
+
+    /// How many instances a scope has.
+    pub(crate) fn n_places(&self, scope: ScopeId) -> u32 {
+        self.places[scope.0 as usize].len() as u32
+    }
+
+    /// The instance of the scope around that an instance of a scope stands in.
+    pub(crate) fn parent_place(&self, scope: ScopeId, place: u32) -> u32 {
+        self.places[scope.0 as usize][place as usize].parent
+    }
+
+    /// The instances of `scope` that stand in one instance of a scope around it. They are neighbours, because scopes
+    /// are opened in the order of the places around them.
+    pub(crate) fn places_under(&self, scope: ScopeId, outer: ScopeId, place: u32) -> Range<u32> {
+        if scope == outer {
+            return place..place + 1;
+        }
+        let Some(parent) = self.scopes.scope(scope).parent else { return 0..0 };
+        let around = self.places_under(parent, outer, place);
+        let opened = &self.openings[scope.0 as usize];
+        match (
+            opened.get(around.start as usize),
+            around.end.checked_sub(1).and_then(|last| opened.get(last as usize)),
+        ) {
+            (Some(first), Some(last)) if !around.is_empty() => first.range.start..last.range.end,
+            _ => 0..0,
+        }
+    }
+
+    /// The instances of a resource or host block in one place.
+    pub(crate) fn instances_of(&self, node: NodeId, place: u32) -> Range<u32> {
+        self.blocks[node.0 as usize].get(place as usize).map_or(0..0, |opened| opened.range.clone())
+    }
+
+    /// Whether it cannot be told yet which instances a block has.
+    pub(crate) fn is_deferred(&self, node: NodeId, place: u32) -> bool {
+        let opened = self.blocks[node.0 as usize].get(place as usize);
+        opened.is_some_and(|opened| matches!(opened.keys, Keys::Unknown(_)))
+    }
+
+    /// What people call a node in one place.
+    #[must_use]
+    pub fn label(&self, node: NodeId, place: u32) -> String {
+        let Node { scope, item } = *self.scopes.node(node);
+        self.places[scope.0 as usize][place as usize].path.name(item)
+    }
+
+    /// The outputs of the root module, in the order of the text.
+    pub fn outputs(&self) -> impl Iterator<Item = (&'c crate::config::model::Output, Value)> {
+        let nodes = self.scopes.scope(Scopes::ROOT).nodes.clone();
+        nodes.filter_map(|id| match self.scopes.node(NodeId(id)).item {
+            NodeItem::Output(output) => Some((output, self.value(NodeId(id), 0))),
+            _ => None,
+        })
+    }
+}
+
+/// Sorts by place in the text, and keeps one of those that differ only in the instance they were found for.
+fn tidy(mut diagnostics: Diagnostics) -> Diagnostics {
+    diagnostics.sort_by(|a, b| (a.span, &a.summary, &a.detail).cmp(&(b.span, &b.summary, &b.detail)));
+    let mut kept: Diagnostics = Vec::with_capacity(diagnostics.len());
+    let mut more = 0;
+    for diagnostic in diagnostics {
+        match kept.last_mut() {
+            Some(last) if last.span == diagnostic.span && last.summary == diagnostic.summary => more += 1,
+            _ => {
+                say_more(kept.last_mut(), more);
+                more = 0;
+                kept.push(diagnostic);
+            }
+        }
+    }
+    say_more(kept.last_mut(), more);
+    kept
+}
+
+fn say_more(last: Option<&mut Diagnostic>, more: usize) {
+    let Some(address) = last.and_then(|last| last.address.as_mut()) else { return };
+    if more > 0 {
+        address.push_str(&format!(" and {more} more"));
+    }
+}

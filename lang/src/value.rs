@@ -309,18 +309,19 @@ impl Value {
         }
     }
 
-    fn children(&self) -> Box<dyn Iterator<Item = &Value> + '_> {
+    /// The first thing found in a child.
+    fn find_child<'v, T>(&'v self, find: impl FnMut(&'v Value) -> Option<T>) -> Option<T> {
         match (self.items(), self.entries()) {
-            (Some(items), _) => Box::new(items.iter()),
-            (_, Some(entries)) => Box::new(entries.values()),
-            (None, None) => Box::new(std::iter::empty()),
+            (Some(items), _) => items.iter().find_map(find),
+            (_, Some(entries)) => entries.values().find_map(find),
+            (None, None) => None,
         }
     }
 
     /// Whether it and everything in it is known.
     #[must_use]
     pub fn is_wholly_known(&self) -> bool {
-        self.is_known() && self.children().all(Value::is_wholly_known)
+        self.is_known() && self.find_child(|child| (!child.is_wholly_known()).then_some(())).is_none()
     }
 
     /// The first reference that it, or something in it, waits for.
@@ -328,13 +329,18 @@ impl Value {
     pub fn awaits(&self) -> Option<&Arc<str>> {
         match &self.kind {
             Kind::Unknown(unknown) => unknown.awaits.as_ref(),
-            _ => self.children().find_map(Value::awaits),
+            _ => self.find_child(Value::awaits),
         }
     }
 
     /// Its marks and those of everything in it.
     #[must_use]
     pub fn marks_deep(&self) -> Marks {
-        self.children().fold(self.marks, |marks, child| marks | child.marks_deep())
+        let mut marks = self.marks;
+        self.find_child(|child| {
+            marks |= child.marks_deep();
+            None::<()>
+        });
+        marks
     }
 }

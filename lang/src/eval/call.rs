@@ -19,7 +19,7 @@ impl Evaluator<'_> {
         let Some(function) = function(&call.name.name) else {
             // The arguments are evaluated for their own problems only.
             for arg in &call.args {
-                self.evaluate(arg);
+                self.value(arg);
             }
             return self.report(unknown_function(call));
         };
@@ -37,7 +37,7 @@ impl Evaluator<'_> {
     fn arguments(&mut self, call: &Call) -> Result<Vec<Argument>, Value> {
         let findings = self.findings();
         let mut arguments: Vec<Argument> =
-            call.args.iter().map(|arg| Argument { value: self.evaluate(arg), span: arg.span }).collect();
+            call.args.iter().map(|arg| Argument { value: self.value(arg), span: arg.span }).collect();
         if self.findings() > findings {
             return Err(failed());
         }
@@ -112,7 +112,11 @@ impl Evaluator<'_> {
         }
         match convert(&value, &param.ty.to_type()) {
             Ok(value) => argument.value = value,
-            Err(error) => {
+            Err(mut error) => {
+                // The keys on the way to the culprit may themselves be secrets.
+                if (*marks | value.marks_deep()).contains(Marks::SENSITIVE) {
+                    error.path.clear();
+                }
                 let detail =
                     format!("The argument `{}` of `{}` is unsuitable: {error}.", param.name, function.name);
                 self.report(Diagnostic::error(argument.span, "unsuitable argument", detail));

@@ -53,7 +53,7 @@ impl Evaluator<'_> {
 
     /// Evaluates what must be true or false.
     pub(super) fn condition(&mut self, expr: &Expr) -> Truth {
-        let value = self.evaluate(expr);
+        let value = self.value(expr);
         self.truth(&value, expr.span)
     }
 
@@ -78,7 +78,7 @@ impl Evaluator<'_> {
     }
 
     fn branch(&mut self, expr: &Expr) -> (Value, Diagnostics) {
-        match self.attempt(|evaluator| evaluator.evaluate(expr)) {
+        match self.attempt(|evaluator| evaluator.value(expr)) {
             Ok(value) => (value, Diagnostics::new()),
             Err(problems) => (failed(), problems),
         }

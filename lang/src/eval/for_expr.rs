@@ -45,10 +45,10 @@ impl Evaluator<'_> {
     fn for_tuple(&mut self, turns: &Loop<'_>, value: &Expr, span: Span) -> Value {
         let mut items = Vec::new();
         let ended = self.each(turns, span, |evaluator| {
-            items.push(evaluator.evaluate(value));
+            items.push(evaluator.value(value));
             ControlFlow::Continue(())
         });
-        finish(ended, Marks::NONE, || Value::tuple(items))
+        self.finish(ended, Marks::NONE, span, || Value::tuple(items))
     }
 
     fn for_object(&mut self, turns: &Loop<'_>, key: &Expr, value: &Expr, span: Span) -> Value {
@@ -56,7 +56,7 @@ impl Evaluator<'_> {
         let mut marks = Marks::NONE;
         let ended = self.each(turns, span, |evaluator| {
             let name = evaluator.for_key(key, &mut marks)?;
-            let value = evaluator.evaluate(value);
+            let value = evaluator.value(value);
             match attributes.entry(name) {
                 std::collections::btree_map::Entry::Vacant(entry) => {
                     entry.insert(value);
@@ -75,7 +75,7 @@ impl Evaluator<'_> {
                 }
             }
         });
-        finish(ended, marks, || Value::object(attributes))
+        self.finish(ended, marks, span, || Value::object(attributes))
     }
 
     fn for_groups(&mut self, turns: &Loop<'_>, key: &Expr, value: &Expr, span: Span) -> Value {
@@ -83,17 +83,25 @@ impl Evaluator<'_> {
         let mut marks = Marks::NONE;
         let ended = self.each(turns, span, |evaluator| {
             let name = evaluator.for_key(key, &mut marks)?;
-            let value = evaluator.evaluate(value);
+            let value = evaluator.value(value);
             groups.entry(name).or_default().push(value);
             ControlFlow::Continue(())
         });
-        finish(ended, marks, || {
+        self.finish(ended, marks, span, || {
             Value::object(groups.into_iter().map(|(name, items)| (name, Value::tuple(items))).collect())
         })
     }
 
+    /// The result of a loop that adds marks of its own.
+    fn finish(&mut self, ended: Ended, marks: Marks, span: Span, result: impl FnOnce() -> Value) -> Value {
+        match ended {
+            Ended::Done(more) => self.measured(result().mark(more | marks), span),
+            Ended::Unknown(unknown) => unknown.mark(marks),
+        }
+    }
+
     fn for_key(&mut self, key: &Expr, marks: &mut Marks) -> ControlFlow<Value, Arc<str>> {
-        let value = self.evaluate(key);
+        let value = self.value(key);
         match self.key_text(value, key.span, marks) {
             Ok(name) => ControlFlow::Continue(name),
             Err(unknown) => ControlFlow::Break(unknown),
@@ -109,7 +117,7 @@ impl Evaluator<'_> {
         span: Span,
         mut turn: impl FnMut(&mut Self) -> ControlFlow<Value>,
     ) -> Ended {
-        let (collection, marks) = self.evaluate(turns.collection).unmark();
+        let (collection, marks) = self.value(turns.collection).unmark();
         let mut ended = match self.check_iterable(&collection, turns.collection.span) {
             Some(unknown) => return Ended::Unknown(unknown.mark(marks)),
             None => Ended::Done(marks),
@@ -218,13 +226,5 @@ impl Ended {
             }
             Ended::Unknown(first) => first.marks |= more,
         }
-    }
-}
-
-/// The result of a loop that adds marks of its own.
-fn finish(ended: Ended, marks: Marks, result: impl FnOnce() -> Value) -> Value {
-    match ended {
-        Ended::Done(more) => result().mark(more | marks),
-        Ended::Unknown(unknown) => unknown.mark(marks),
     }
 }

@@ -5,12 +5,14 @@
 //! 3. [`path`]: `.attr`, `[index]` and the splats
 //! 4. [`for_expr`]: both forms of `for`; [`template`]: interpolation and directives
 //! 5. [`call`]: what happens around the body of a function
+//! 6. [`limits`]: what keeps an expression from taking all memory or stack
 //!
 //! Recursion is as deep as the tree, which the parser bounds; chains of operators are walked in a loop.
 
 mod call;
 mod conditional;
 mod for_expr;
+mod limits;
 mod operators;
 mod path;
 mod scope;
@@ -25,15 +27,10 @@ use fleet_syntax::{Diagnostic, Diagnostics, Span};
 use crate::convert::convert;
 use crate::{Kind, Marks, Number, Outside, Type, Unknown, Value};
 
-pub use path::MAX_SPLATS;
+use self::limits::Allowance;
+
+pub use limits::{MAX_DEPTH, MAX_ELEMENTS, MAX_SPLATS, MAX_TEXT};
 pub use scope::{Names, Resolved, Scope};
-
-/// How many elements one evaluator makes at most: of tuples and objects, and turns of `for` and splats, those that
-/// `if` drops included. Nested loops over a few thousand elements would otherwise fill any memory.
-pub const MAX_ELEMENTS: usize = 4_000_000;
-
-/// How many bytes a template renders at most.
-pub const MAX_TEXT: usize = 64 << 20;
 
 /// Evaluates expressions in one scope and collects what is wrong with them.
 pub struct Evaluator<'a> {
@@ -47,8 +44,8 @@ pub struct Evaluator<'a> {
     problems: Diagnostics,
     /// What the scope could not resolve so far.
     unresolved: Diagnostics,
-    /// How many more elements may be made.
-    elements_left: usize,
+    /// What may still be made.
+    allowance: Allowance,
 }
 
 /// The value of an expression, or everything that is wrong with it.
@@ -69,13 +66,23 @@ impl<'a> Evaluator<'a> {
             bound: Vec::new(),
             problems: Vec::new(),
             unresolved: Vec::new(),
-            elements_left: MAX_ELEMENTS,
+            allowance: Allowance::default(),
         }
     }
 
     /// The value of an expression. What is wrong with it is collected; a failed part is an unknown of type any, so
     /// that it causes no further complaints.
     pub fn evaluate(&mut self, expr: &Expr) -> Value {
+        let value = self.value(expr);
+        match expr.kind {
+            // What tuples, objects and loops make is measured as it is made; all else but these two adds nothing.
+            ExprKind::Call(_) | ExprKind::Conditional(_) => self.measured(value, expr.span),
+            _ => value,
+        }
+    }
+
+    /// The value of a part of an expression.
+    fn value(&mut self, expr: &Expr) -> Value {
         match &expr.kind {
             ExprKind::Null => Value::null(),
             ExprKind::Bool(truth) => (*truth).into(),
@@ -91,7 +98,7 @@ impl<'a> Evaluator<'a> {
             ExprKind::Unary(op, operand) => self.unary(*op, operand),
             ExprKind::Binary(_) => self.binary(expr),
             ExprKind::Conditional(conditional) => self.conditional(conditional),
-            ExprKind::Parens(inner) => self.evaluate(inner),
+            ExprKind::Parens(inner) => self.value(inner),
             ExprKind::Invalid => failed(),
         }
     }
@@ -139,20 +146,6 @@ impl<'a> Evaluator<'a> {
         self.problems.len() + self.unresolved.len()
     }
 
-    /// Takes note of elements about to be made; false, and reported, if they are too many.
-    fn make(&mut self, count: usize, span: Span) -> bool {
-        if let Some(left) = self.elements_left.checked_sub(count) {
-            self.elements_left = left;
-            return true;
-        }
-        let detail = format!(
-            "One expression makes at most {MAX_ELEMENTS} elements, counting every turn of every loop in it."
-        );
-        let help = "Loop over less, or split the work between several values.";
-        self.report(Diagnostic::error(span, "too many elements", detail).help(help));
-        false
-    }
-
     fn number(&mut self, text: &str, span: Span) -> Value {
         match Number::parse(text) {
             Some(number) => number.into(),
@@ -167,7 +160,8 @@ impl<'a> Evaluator<'a> {
         if !self.make(items.len(), span) {
             return failed();
         }
-        Value::tuple(items.iter().map(|item| self.evaluate(item)).collect::<Arc<[Value]>>())
+        let tuple = Value::tuple(items.iter().map(|item| self.value(item)).collect::<Arc<[Value]>>());
+        self.measured(tuple, span)
     }
 
     fn object(&mut self, items: &[ObjectItem], span: Span) -> Value {
@@ -182,7 +176,7 @@ impl<'a> Evaluator<'a> {
                 ExprKind::Variable(name) => Ok(name.name.clone()),
                 _ => self.object_key(&item.key, &mut marks),
             };
-            let value = self.evaluate(&item.value);
+            let value = self.value(&item.value);
             match key {
                 Ok(key) => {
                     attributes.insert(key, value);
@@ -193,7 +187,7 @@ impl<'a> Evaluator<'a> {
             }
         }
         match unknown {
-            None => Value::object(attributes).mark(marks),
+            None => self.measured(Value::object(attributes).mark(marks), span),
             Some(key) => unknown_from(Type::Any, [&key]).mark(marks),
         }
     }
@@ -209,7 +203,7 @@ impl<'a> Evaluator<'a> {
             );
             return Err(self.report(diagnostic));
         }
-        let key = self.evaluate(expr);
+        let key = self.value(expr);
         self.key_text(key, expr.span, marks)
     }
 

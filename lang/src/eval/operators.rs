@@ -14,7 +14,7 @@ impl Evaluator<'_> {
             UnaryOp::Not => ("!", Type::Bool),
             UnaryOp::Negate => ("-", Type::Number),
         };
-        let value = self.evaluate(operand);
+        let value = self.value(operand);
         let Some(value) = self.operand(value, &ty, operand.span, format_args!("The operand of `{symbol}`"))
         else {
             return failed();
@@ -35,9 +35,9 @@ impl Evaluator<'_> {
             spine.push(&**binary);
             leftmost = &binary.left;
         }
-        let mut left = self.evaluate(leftmost);
+        let mut left = self.value(leftmost);
         for binary in spine.into_iter().rev() {
-            let right = self.evaluate(&binary.right);
+            let right = self.value(&binary.right);
             left = self.combine(binary, left, right);
         }
         left

@@ -5,12 +5,10 @@ use std::sync::Arc;
 use fleet_syntax::tree::{ExprKind, Ident, Path, Step};
 use fleet_syntax::{Diagnostic, Span, nearest};
 
+use super::limits::MAX_SPLATS;
 use super::{Evaluator, failed, unknown_from};
 use crate::convert::convert;
 use crate::{Kind, Marks, Number, Type, Value};
-
-/// How many splats one path may have: each maps the rest of the path over its elements, one inside the other.
-pub const MAX_SPLATS: usize = 32;
 
 impl Evaluator<'_> {
     pub(super) fn path(&mut self, path: &Path) -> Value {
@@ -25,7 +23,7 @@ impl Evaluator<'_> {
         match &path.base.kind {
             ExprKind::Variable(root) => self.named(root, &path.steps),
             _ => {
-                let base = self.evaluate(&path.base);
+                let base = self.value(&path.base);
                 self.walk(base, &path.steps)
             }
         }
@@ -38,7 +36,7 @@ impl Evaluator<'_> {
             value = match step {
                 Step::Attr(name) => self.attribute(&value, name),
                 Step::Index(key, span) => {
-                    let key_value = self.evaluate(key);
+                    let key_value = self.value(key);
                     self.index(&value, &key_value, key.span, *span)
                 }
                 Step::AttrSplat(span) => {

@@ -24,7 +24,7 @@ impl Evaluator<'_> {
     pub(super) fn template(&mut self, parts: &[TemplatePart], span: Span) -> Value {
         // `"${x}"` is x, whatever its type.
         if let [TemplatePart::Interpolation(expr)] = parts {
-            return self.evaluate(expr);
+            return self.value(expr);
         }
         let mut rendering = Rendering::default();
         self.render(parts, span, &mut rendering);
@@ -53,7 +53,7 @@ impl Evaluator<'_> {
     }
 
     fn interpolate(&mut self, expr: &Expr, into: &mut Rendering) {
-        let (value, marks) = self.evaluate(expr).unmark();
+        let (value, marks) = self.value(expr).unmark();
         into.marks |= marks;
         match &value.kind {
             Kind::String(text) => self.append(text, expr.span, into),

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use crate::set::exact_text;
-use crate::{Kind, Type, Value};
+use crate::{Kind, Type, Unknown, Value};
 
 /// Whether two values are equal, as a bool that is unknown where unknown parts decide and that carries the marks of
 /// both sides. Nothing is converted: values of different types differ, except that all nulls are equal.
@@ -12,22 +12,12 @@ pub fn equal(a: &Value, b: &Value) -> Value {
     let ((a, a_marks), (b, b_marks)) = (a.clone().unmark_deep(), b.clone().unmark_deep());
     let result = match compare(&a, &b) {
         Some(equal) => Value::from(equal),
-        None => unknown_bool(&a, &b),
+        None => {
+            let awaits = a.awaits().or_else(|| b.awaits()).cloned();
+            Kind::Unknown(Unknown { ty: Type::Bool, awaits, not_null: true }).into()
+        }
     };
     result.mark(a_marks | b_marks)
-}
-
-/// Unknown, waiting for whichever side is known to wait for something.
-fn unknown_bool(a: &Value, b: &Value) -> Value {
-    let mut unknown = crate::Unknown { ty: Type::Bool, awaits: None, not_null: true };
-    for side in [a, b] {
-        if let Kind::Unknown(side) = &side.kind
-            && unknown.awaits.is_none()
-        {
-            unknown.awaits.clone_from(&side.awaits);
-        }
-    }
-    Kind::Unknown(unknown).into()
 }
 
 /// `None` if it cannot be known yet.
@@ -109,5 +99,106 @@ fn could_be_same(a: &Type, b: &Type) -> bool {
                 && a.attributes.values().zip(b.attributes.values()).all(|(a, b)| could_be_same(a, b))
         }
         _ => a == b,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::arbitrary::values;
+    use crate::{Marks, Number};
+
+    fn list(element: Type, items: &[Value]) -> Value {
+        Value::list(element, items.to_vec())
+    }
+
+    fn tuple(items: &[Value]) -> Value {
+        Value::tuple(items)
+    }
+
+    fn object(attributes: &[(&str, Value)]) -> Value {
+        Value::object(attributes.iter().map(|(name, value)| ((*name).into(), value.clone())).collect())
+    }
+
+    fn check(a: &Value, b: &Value, expected: Option<bool>) {
+        for result in [equal(a, b), equal(b, a)] {
+            match expected {
+                Some(expected) => assert_eq!(result, expected.into(), "{a:?} == {b:?}"),
+                None => assert_eq!((result.is_known(), result.ty()), (false, Type::Bool), "{a:?} == {b:?}"),
+            }
+        }
+    }
+
+    #[test]
+    fn types_count() {
+        let (one, text) = (Value::from(1), Value::from("1"));
+        check(&one, &text, Some(false));
+        check(&tuple(&[one.clone()]), &list(Type::Number, &[one.clone()]), Some(false));
+        check(&list(Type::Number, &[one.clone()]), &list(Type::String, &[text]), Some(false));
+        check(&list(Type::Any, &[]), &list(Type::String, &[]), Some(false));
+        check(&object(&[("a", one.clone())]), &object(&[("a", one.clone())]), Some(true));
+        check(&object(&[("a", one.clone())]), &object(&[("a", one), ("b", Value::null())]), Some(false));
+        check(&Value::from(0), &Number::parse("-0").unwrap().into(), Some(true));
+    }
+
+    #[test]
+    fn all_nulls_are_equal_but_not_what_contains_them() {
+        let (text, number) = (Value::null_of(Type::String), Value::null_of(Type::Number));
+        check(&text, &number, Some(true));
+        check(&Value::null(), &Value::from(1), Some(false));
+        check(&tuple(&[Value::null()]), &tuple(&[Value::null()]), Some(true));
+        check(&tuple(&[text.clone()]), &tuple(&[number]), Some(false));
+        check(&object(&[("a", Value::null())]), &object(&[("a", text)]), Some(false));
+    }
+
+    #[test]
+    fn unknown_parts_leave_it_open() {
+        let (any, text) = (Value::unknown(Type::Any), Value::unknown(Type::String));
+        check(&any, &Value::from(1), None);
+        check(&any, &Value::null(), None);
+        check(&text, &text, None);
+        check(&text, &Value::from("x"), None);
+        check(&text, &Value::from(1), Some(false));
+        check(&object(&[("a", any.clone())]), &object(&[("b", Value::from("x"))]), Some(false));
+        check(&tuple(&[any.clone()]), &tuple(&[Value::from("x"), Value::from(2)]), Some(false));
+        check(&tuple(&[any.clone(), Value::from(1)]), &tuple(&[Value::from(1), Value::from(2)]), None);
+        check(&tuple(&[any]), &tuple(&[Value::from(1)]), None);
+        let set = |item: &Value| Value::set(Type::String, vec![item.clone()]);
+        check(&set(&text), &set(&Value::from("x")), None);
+        let certain = Kind::Unknown(Unknown { ty: Type::String, awaits: None, not_null: true }).into();
+        check(&certain, &Value::null(), Some(false));
+    }
+
+    #[test]
+    fn sets_are_equal_whatever_order_their_elements_came_in() {
+        let set = |items: [i64; 2]| Value::set(Type::Number, items.map(Value::from).to_vec());
+        check(&set([1, 2]), &set([2, 1]), Some(true));
+        check(&set([1, 2]), &set([1, 3]), Some(false));
+        // These two have the same text to be ordered by, so each stays where it was.
+        let numbers =
+            ["100000000001", "100000000002"].map(|text| tuple(&[Number::parse(text).unwrap().into()]));
+        let [a, b] = numbers;
+        let ty = a.ty();
+        check(&Value::set(ty.clone(), vec![a.clone(), b.clone()]), &Value::set(ty, vec![b, a]), Some(true));
+    }
+
+    #[test]
+    fn marks_spread() {
+        let secret = tuple(&[Value::from(1).mark(Marks::SENSITIVE)]);
+        assert_eq!(equal(&secret, &tuple(&[Value::from(1)])), Value::from(true).mark(Marks::SENSITIVE));
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn it_is_reflexive_and_symmetric(a in values(), b in values()) {
+            let (same, known) = (equal(&a, &a), a.is_wholly_known());
+            prop_assert_eq!(same.is_known(), known);
+            prop_assert!(!known || same.kind == Kind::Bool(true));
+            prop_assert_eq!(equal(&a, &b), equal(&b, &a));
+        }
     }
 }

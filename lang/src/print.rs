@@ -155,3 +155,79 @@ fn new_line(indent: usize, text: &mut String) {
     text.push('\n');
     text.extend(std::iter::repeat_n(' ', indent));
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn object(attributes: &[(&str, Value)]) -> Value {
+        Value::object(attributes.iter().map(|(name, value)| ((*name).into(), value.clone())).collect())
+    }
+
+    fn check(value: &Value, expected: &str) {
+        assert_eq!(print(value), expected);
+    }
+
+    #[test]
+    fn collections_are_indented() {
+        let inner = object(&[("b c", true.into()), ("é", Value::tuple([]))]);
+        let list = Value::list(inner.ty(), vec![inner]);
+        let map = Value::map(list.ty(), BTreeMap::from([("a".into(), list)]));
+        let expected = r#"tomap({
+  "a" = tolist([
+    {
+      "b c" = true
+      "é" = []
+    },
+  ])
+})"#;
+        check(&map, expected);
+        check(&object(&[]), "{}");
+        check(&Value::set(Type::String, vec![]), "toset([])");
+        check(&Value::map(Type::String, BTreeMap::new()), "tomap({})");
+    }
+
+    #[test]
+    fn strings_are_quoted_or_stand_in_heredocs() {
+        let controls =
+            "\0\u{7}\u{8}\u{1f}\u{7f}\u{a0}\u{ad}\u{200b}\u{feff}🚀\u{e000}\u{e0001}\r\t${x}%{y}\\\"";
+        let quoted = r#""\x00\a\b\x1f\x7f\u00a0\u00ad\u200b\ufeff🚀\ue000\U000e0001\r\t${x}%{y}\\\"""#;
+        check(&controls.into(), quoted);
+        check(&"\u{301}x".into(), "\"\u{301}x\"");
+        check(&"a\nb\n".into(), "<<EOT\na\nb\n\nEOT");
+        let nested = Value::tuple([object(&[("x", "a\nEOT\n  EOT_ ".into())])]);
+        let expected = "[\n  {\n    \"x\" = <<-EOT__\n    a\n    EOT\n      EOT_ \n    EOT__\n  },\n]";
+        check(&nested, expected);
+        check(&object(&[("a\nb", 1.into())]), "{\n  <<-EOT\n  a\n  b\n  EOT = 1\n}");
+    }
+
+    #[test]
+    fn nulls_have_their_types() {
+        let map = Type::map(Type::tuple([Type::Number]));
+        let table = [
+            (Type::Any, "null"),
+            (Type::String, "tostring(null)"),
+            (Type::Number, "tonumber(null)"),
+            (Type::Bool, "tobool(null)"),
+            (Type::list(Type::Any), "tolist(null) /* of dynamic */"),
+            (Type::map(Type::Bool), "tomap(null) /* of bool */"),
+            (Type::list(Type::set(map)), "tolist(null) /* of set of map of tuple */"),
+            (Type::object(BTreeMap::new()), "null /* object */"),
+            (Type::tuple([]), "null /* tuple */"),
+        ];
+        for (ty, expected) in table {
+            check(&Value::null_of(ty), expected);
+        }
+    }
+
+    #[test]
+    fn what_must_not_or_cannot_be_shown() {
+        check(&Value::from(1).mark(Marks::SENSITIVE), "(sensitive value)");
+        check(&Value::from(1).mark(Marks::EPHEMERAL), "(ephemeral value)");
+        check(&Value::from(1).mark(Marks::SENSITIVE | Marks::EPHEMERAL), "(sensitive value)");
+        check(&Value::unknown(Type::Any), "(known after apply)");
+        check(&Value::unknown(Type::String).mark(Marks::SENSITIVE), "(known after apply)");
+        let partly = object(&[("a", Value::from("x").mark(Marks::SENSITIVE))]);
+        check(&partly, "{\n  \"a\" = (sensitive value)\n}");
+    }
+}

@@ -34,7 +34,7 @@ impl Value {
     }
 }
 
-/// A text that only equal values have. The value must be wholly known.
+/// A text that only equal values have, zeros of different signs aside. The value must be wholly known.
 pub(crate) fn exact_text(value: &Value) -> String {
     let mut text = String::new();
     write_value(value, &Number::exact_text, &mut text);
@@ -45,7 +45,8 @@ pub(crate) fn exact_text(value: &Value) -> String {
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 enum Rank<'a> {
     Bool(bool),
-    Number(&'a Number),
+    /// The sign of zero counts here, though not for `==`.
+    Number(&'a Number, bool),
     String(&'a str),
     Null,
     Unknown,
@@ -54,7 +55,7 @@ enum Rank<'a> {
 fn rank(value: &Value) -> Rank<'_> {
     match &value.kind {
         Kind::Bool(value) => Rank::Bool(*value),
-        Kind::Number(number) => Rank::Number(number),
+        Kind::Number(number) => Rank::Number(number, !number.is_negative()),
         Kind::String(text) => Rank::String(text),
         Kind::Null(_) => Rank::Null,
         _ => Rank::Unknown,
@@ -128,7 +129,7 @@ mod tests {
     #[test]
     fn primitives_are_listed_by_value() {
         let set = Value::set(Type::Number, numbers(&["10", "-1", "2", "1e1", "0.5", "-0", "0"]));
-        assert_eq!(listed(&set), "-1 -0 0.5 2 10");
+        assert_eq!(listed(&set), "-1 -0 0 0.5 2 10");
         let strings = ["b", "a", "é", "B", "a", ""].into_iter().map(Value::from).collect();
         assert_eq!(listed(&Value::set(Type::String, strings)), r#""" "B" "a" "b" "é""#);
         let bools = vec![Value::from(true), Value::null_of(Type::Bool), Value::from(false)];
@@ -145,6 +146,61 @@ mod tests {
         let objects = numbers(&texts).into_iter().map(|n| object("a", n)).collect();
         let set = Value::set(ty, objects);
         assert_eq!(listed(&set), r#"{"a" = 100000000003} {"a" = 100000000001} {"a" = 100000000002}"#);
+    }
+
+    #[test]
+    fn numbers_in_compound_elements_have_ten_digits() {
+        let given = [
+            "1e20",
+            "123456789012",
+            "1.5",
+            "0.00001",
+            "-1",
+            "12345678901",
+            "1e10",
+            "100",
+            "1e9",
+            "0.1",
+            "0.0001",
+            "123456789.5",
+            "-0.5",
+            "12345678905",
+            "12345678915",
+            "99999999999",
+            "9999999999",
+        ];
+        let expected = [
+            "-0.5",
+            "-1",
+            "0.0001",
+            "0.1",
+            "12345678915",
+            "12345678901",
+            "12345678905",
+            "123456789012",
+            "1.5",
+            "1e9",
+            "100",
+            "123456789.5",
+            "1e10",
+            "99999999999",
+            "1e20",
+            "0.00001",
+            "9999999999",
+        ];
+        let tuples =
+            |texts: &[&str]| numbers(texts).into_iter().map(|n| Value::tuple([n])).collect::<Vec<_>>();
+        let set = Value::set(Type::tuple([Type::Number]), tuples(&given));
+        assert_eq!(set.items().unwrap(), tuples(&expected));
+    }
+
+    #[test]
+    fn strings_in_compound_elements_are_quoted() {
+        let tuples =
+            |texts: &[&str]| texts.iter().map(|text| Value::tuple([Value::from(*text)])).collect::<Vec<_>>();
+        let set =
+            Value::set(Type::tuple([Type::String]), tuples(&["b", "a", "\n", "é", "\u{200b}", "\\", "\""]));
+        assert_eq!(set.items().unwrap(), tuples(&["\"", "\\", "\n", "\u{200b}", "a", "b", "é"]));
     }
 
     #[test]

@@ -34,14 +34,15 @@ impl Display for Number {
 }
 
 impl Number {
-    /// A text that only equal numbers have, whatever their precision.
+    /// A text that only equal numbers of the same sign have, whatever their precision.
     pub(crate) fn exact_text(&self) -> String {
         match &self.repr {
-            Repr::Float(float) if !float.mantissa.is_zero() => {
+            Repr::Int(value) => value.to_string(),
+            Repr::Float(float) => {
                 let sign = if float.negative { "-" } else { "" };
                 format!("{sign}{:x}p{}", float.mantissa, float.exponent)
             }
-            _ => self.to_i64().map_or_else(|| self.to_string(), |value| value.to_string()),
+            Repr::Infinity { .. } => self.to_string(),
         }
     }
 
@@ -49,10 +50,10 @@ impl Number {
     /// by texts in which numbers look like this.
     pub(crate) fn ten_digits(&self) -> String {
         let Some(float) = self.float() else { return self.to_string() };
-        if float.mantissa.is_zero() {
-            return "0".to_owned();
-        }
         let sign = if float.negative { "-" } else { "" };
+        if float.mantissa.is_zero() {
+            return format!("{sign}0");
+        }
         let (digits, more) = Decimal::of(&float.mantissa, float.exponent, 12);
         format!("{sign}{}", digits.round(10, more).general(10))
     }

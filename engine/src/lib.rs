@@ -1,15 +1,32 @@
 //! Configuration → instances → graph → plan → apply. Pure: no I/O of its own.
 //!
-//! 1. [`config`]: load, HCL text → configuration; [`schema`]: what the arguments of each kind are
+//! 1. load: [`config`], HCL text → configuration; [`schema`]: what the arguments of each kind are
+//! 2. expand: [`scope`] and [`order`], what there is and in which order; [`expand`](mod@expand), one instance for each
+//!    thing, every expression a value; [`graph`], who depends on whom
+//! 3. [`observe`](mod@observe): what is really there
+//! 4. [`diff`](mod@diff): declared against observed
+//! 5. [`plan`]: steps with their reasons; [`check`]: what a plan must not do; [`render`](mod@render): a plan as people read it
+//! 6. [`apply`]: intent on disk, act, read back, record
+//!
+//! Beside the stages: [`resource`] is the contract for the author of a kind, [`provider`] what the engine knows of
+//! providers, [`state`] what is remembered between runs.
 
 pub mod address;
+pub mod apply;
 pub mod attributes;
+pub mod check;
 pub mod config;
+pub mod diff;
+pub mod encode;
 pub mod expand;
 pub mod graph;
+pub mod observe;
 pub mod order;
+pub mod plan;
 pub mod provider;
 pub mod reference;
+pub mod render;
 pub mod resource;
 pub mod schema;
 pub mod scope;
+pub mod state;

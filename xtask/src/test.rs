@@ -67,7 +67,7 @@ fn tests(vars: &[(&str, &str)]) -> Outcome {
 /// Licences, sources and doubled versions. Advisories need the network and are not looked at here.
 fn dependencies() -> Outcome {
     if answers(env!("CARGO"), &["deny", "--version"]) {
-        cargo(&["deny", "--offline", "check", "bans", "licenses", "sources"], &[])
+        cargo(&["deny", "--locked", "check", "bans", "licenses", "sources"], &[])
     } else {
         println!("cargo-deny is not installed: skipped (`cargo install cargo-deny`)");
         Ok(())

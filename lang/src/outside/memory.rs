@@ -69,11 +69,11 @@ impl Memory {
             || self
                 .nodes
                 .range(path.to_owned()..)
-                .nth(usize::from(self.nodes.contains_key(path)))
-                .is_some_and(|(next, _)| next.starts_with(path))
+                .take(2)
+                .any(|(node, _)| node != path && node.starts_with(path))
     }
 
-    /// The directories in `path`, each a name that some longer path goes through.
+    /// What lies directly in a directory.
     fn names(&self, path: &Path) -> BTreeSet<String> {
         self.nodes
             .range(path.to_owned()..)

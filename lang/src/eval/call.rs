@@ -23,11 +23,26 @@ impl Evaluator<'_> {
             }
             return self.report(unknown_function(call));
         };
-        if let Body::Special(body) = function.body {
-            return body(self, call, span);
+        match function.body {
+            Body::Pure(body) => self.call_with(function, call, span, |_, args| body(args)),
+            Body::Outside(body) => {
+                self.call_with(function, call, span, |evaluator, args| body(evaluator.outside, args))
+            }
+            Body::Special(body) => body(self, function, call, span),
         }
+    }
+
+    /// Does what happens around every body: evaluates the arguments, converts them, passes unknowns by, carries marks
+    /// over and reports what the body refuses.
+    pub(crate) fn call_with(
+        &mut self,
+        function: &Function,
+        call: &Call,
+        span: Span,
+        body: impl FnOnce(&mut Self, &[Value]) -> Result<Value, CallError>,
+    ) -> Value {
         match self.arguments(call) {
-            Ok(arguments) => self.apply(function, call, arguments, span),
+            Ok(arguments) => self.apply(function, call, arguments, span, body),
             Err(unknown) => unknown,
         }
     }
@@ -69,7 +84,14 @@ impl Evaluator<'_> {
         Err(self.report(Diagnostic::error(span, "cannot spread the last argument", detail)))
     }
 
-    fn apply(&mut self, function: &Function, call: &Call, mut arguments: Vec<Argument>, span: Span) -> Value {
+    fn apply(
+        &mut self,
+        function: &Function,
+        call: &Call,
+        mut arguments: Vec<Argument>,
+        span: Span,
+        body: impl FnOnce(&mut Self, &[Value]) -> Result<Value, CallError>,
+    ) -> Value {
         if let Err(diagnostic) = check_arity(function, call, &arguments) {
             return self.report(*diagnostic);
         }
@@ -85,7 +107,7 @@ impl Evaluator<'_> {
         }
         let (args, spans): (Vec<Value>, Vec<Span>) =
             arguments.into_iter().map(|argument| (argument.value, argument.span)).unzip();
-        match self.run(function, &args) {
+        match self.run(function, &args, body) {
             Ok(value) => value.mark(marks),
             Err(error) => {
                 let blamed = error.arg.and_then(|index| spans.get(index)).copied().unwrap_or(span);
@@ -125,7 +147,12 @@ impl Evaluator<'_> {
     }
 
     /// Runs the body, or passes it by if an argument is not known that it wants to know.
-    fn run(&mut self, function: &Function, args: &[Value]) -> Result<Value, CallError> {
+    fn run(
+        &mut self,
+        function: &Function,
+        args: &[Value],
+        body: impl FnOnce(&mut Self, &[Value]) -> Result<Value, CallError>,
+    ) -> Result<Value, CallError> {
         let with_params = || args.iter().enumerate().filter_map(|(i, arg)| Some((arg, param(function, i)?)));
         if with_params().any(|(arg, param)| !param.untyped && is_untyped(arg)) {
             return Ok(unknown_from(Type::Any, args).mark(marks_of(args)));
@@ -137,13 +164,7 @@ impl Evaluator<'_> {
             };
             return Ok(unknown.mark(marks_of(args)));
         }
-        match function.body {
-            Body::Pure(body) => body(args),
-            Body::Outside(body) => body(self.outside, args),
-            Body::Special(_) => {
-                unreachable!("special bodies get the call before its arguments are evaluated")
-            }
-        }
+        body(self, args)
     }
 }
 

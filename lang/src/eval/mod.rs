@@ -25,6 +25,7 @@ use fleet_syntax::tree::{Expr, ExprKind, Ident, ObjectItem, Step};
 use fleet_syntax::{Diagnostic, Diagnostics, Span};
 
 use crate::convert::convert;
+use crate::references::references;
 use crate::{Kind, Marks, Number, Outside, Type, Unknown, Value};
 
 use self::limits::Allowance;
@@ -46,6 +47,8 @@ pub struct Evaluator<'a> {
     unresolved: Diagnostics,
     /// What may still be made.
     allowance: Allowance,
+    /// Whether the expressions stand in a template that another expression renders.
+    rendering: bool,
 }
 
 /// The value of an expression, or everything that is wrong with it.
@@ -67,7 +70,19 @@ impl<'a> Evaluator<'a> {
             problems: Vec::new(),
             unresolved: Vec::new(),
             allowance: Allowance::default(),
+            rendering: false,
         }
+    }
+
+    /// An evaluator for the expressions of a template that another expression renders, with nothing but the
+    /// template's own names in scope. Templates that render templates could go on for ever, so these may not.
+    pub(crate) fn rendering(names: &'a Names, outside: &'a dyn Outside) -> Evaluator<'a> {
+        Evaluator { rendering: true, ..Evaluator::new(names, outside) }
+    }
+
+    /// Whether the expressions stand in a template that another expression renders.
+    pub(crate) fn is_rendering(&self) -> bool {
+        self.rendering
     }
 
     /// The value of an expression. What is wrong with it is collected; a failed part is an unknown of type any, so
@@ -115,6 +130,31 @@ impl<'a> Evaluator<'a> {
         let before = self.problems.len();
         let result = run(self);
         if self.problems.len() > before { Err(self.problems.split_off(before)) } else { Ok(result) }
+    }
+
+    /// The first value that an expression refers to and that is not wholly known, if there is one: whether the
+    /// expression fails can then not be told yet, even if its own value could.
+    pub(crate) fn unknown_reference(&mut self, expr: &Expr) -> Option<Value> {
+        let (problems, unresolved) = (self.problems.len(), self.unresolved.len());
+        references(expr).into_iter().find_map(|reference| {
+            let fixed = reference.steps.iter().take_while(|step| is_fixed(step)).count();
+            let value = self.named(reference.root, &reference.steps[..fixed]);
+            let found = self.problems.len() == problems && self.unresolved.len() == unresolved;
+            self.problems.truncate(problems);
+            self.unresolved.truncate(unresolved);
+            (found && !value.is_wholly_known()).then_some(value)
+        })
+    }
+
+    /// Reports the names of an expression that the scope does not know, without evaluating it.
+    pub(crate) fn check_names(&mut self, expr: &Expr) {
+        for reference in references(expr) {
+            if self.bound(&reference.root.name).is_none()
+                && let Err(diagnostic) = self.scope.resolve(reference.root, reference.steps)
+            {
+                self.unresolved.push(diagnostic);
+            }
+        }
     }
 
     /// Everything that was wrong, in the order of the text.
@@ -247,19 +287,28 @@ impl<'a> Evaluator<'a> {
     }
 }
 
+/// Whether a step can be taken without evaluating anything else.
+fn is_fixed(step: &Step) -> bool {
+    match step {
+        Step::Attr(_) => true,
+        Step::Index(key, _) => matches!(key.kind, ExprKind::Number(_) | ExprKind::String(_)),
+        Step::AttrSplat(_) | Step::FullSplat(_) => false,
+    }
+}
+
 /// What a failed part evaluates to.
 fn failed() -> Value {
     Value::unknown(Type::Any)
 }
 
 /// An unknown of a type that waits for the first reference that one of the operands waits for.
-fn unknown_from<'v>(ty: Type, operands: impl IntoIterator<Item = &'v Value>) -> Value {
+pub(crate) fn unknown_from<'v>(ty: Type, operands: impl IntoIterator<Item = &'v Value>) -> Value {
     let awaits = operands.into_iter().find_map(Value::awaits).cloned();
     Kind::Unknown(Unknown { ty, awaits, not_null: false }).into()
 }
 
 /// An unknown that will not be null.
-fn unknown_result<'v>(ty: Type, operands: impl IntoIterator<Item = &'v Value>) -> Value {
+pub(crate) fn unknown_result<'v>(ty: Type, operands: impl IntoIterator<Item = &'v Value>) -> Value {
     let mut value = unknown_from(ty, operands);
     if let Kind::Unknown(unknown) = &mut value.kind {
         unknown.not_null = true;

@@ -8,11 +8,13 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::LazyLock;
 
-use fleet_syntax::nearest;
+use fleet_syntax::tree::Call;
+use fleet_syntax::{Span, nearest};
 
 use crate::{Evaluator, Outside, Type, Value};
 
 pub mod args;
+mod attempt;
 mod collection;
 mod conversion;
 mod crypto;
@@ -120,7 +122,7 @@ pub enum Body {
     /// Files, time or chance count too.
     Outside(fn(&dyn Outside, &[Value]) -> Result<Value, CallError>),
     /// Gets the call unevaluated: `try`, `can`, `templatefile`, `templatestring`. The span covers the whole call.
-    Special(fn(&mut Evaluator<'_>, &fleet_syntax::tree::Call, fleet_syntax::Span) -> Value),
+    Special(fn(&mut Evaluator<'_>, &Function, &Call, Span) -> Value),
 }
 
 /// Why a call failed.
@@ -136,7 +138,10 @@ pub struct CallError {
 const TABLES: &[&[Function]] = &[
     numeric::TABLE,
     string::TABLE,
-    collection::TABLE,
+    collection::sequence::TABLE,
+    collection::shape::TABLE,
+    collection::search::TABLE,
+    collection::map::TABLE,
     set::TABLE,
     encoding::TABLE,
     filesystem::TABLE,
@@ -145,6 +150,7 @@ const TABLES: &[&[Function]] = &[
     crypto::TABLE,
     ip_network::TABLE,
     conversion::TABLE,
+    attempt::TABLE,
 ];
 
 /// The prefix under which every function answers too.

@@ -1,0 +1,102 @@
+//! `try` and `can`, which turn errors into values.
+//!
+//! They catch what goes wrong with values, and functions that do not exist; names that the scope does not know stay
+//! errors. An expression that refers to something unknown may fail or not once that is known, so what it gives now is
+//! unknown, whatever it evaluates to.
+
+use fleet_syntax::tree::{Call, Expr};
+use fleet_syntax::{Diagnostic, Diagnostics, Span};
+
+use super::{Body, Function, Group, Param, ParamType, Returns};
+use crate::eval::{unknown_from, unknown_result};
+use crate::{Evaluator, Type, Value};
+
+pub(super) const TABLE: &[Function] = &[
+    Function {
+        name: "can",
+        group: Group::TypeConversion,
+        doc: "Says whether an expression can be evaluated without an error. Meant for conditions; to replace a value \
+              that is missing, use `try`.",
+        examples: &[("can(tonumber(\"12\"))", "true"), ("can({ a = 1 }.b)", "false")],
+        params: &[EXPRESSION],
+        variadic: None,
+        returns: Returns::Always(ParamType::Bool),
+        body: Body::Special(can),
+    },
+    Function {
+        name: "try",
+        group: Group::TypeConversion,
+        doc: "Takes the value of the first expression that can be evaluated without an error.",
+        examples: &[("try({ a = 1 }.b, \"none\")", "\"none\""), ("try(tonumber(\"12\"), 0)", "12")],
+        params: &[],
+        variadic: Some(EXPRESSION),
+        returns: Returns::Always(ParamType::Any),
+        body: Body::Special(try_),
+    },
+];
+
+const EXPRESSION: Param = Param::new("expression", ParamType::Any).null().unknown().untyped().marked();
+
+fn can(evaluator: &mut Evaluator<'_>, function: &Function, call: &Call, span: Span) -> Value {
+    let [expr] = &call.args[..] else {
+        // Reports how many there should be.
+        return evaluator.call_with(function, call, span, |_, args| Ok(args[0].clone()));
+    };
+    match attempt(evaluator, expr) {
+        Attempt::Unknown(value) => unknown_result(Type::Bool, [&value]),
+        Attempt::Failed(_) => false.into(),
+        Attempt::Value(_) => true.into(),
+    }
+}
+
+fn try_(evaluator: &mut Evaluator<'_>, function: &Function, call: &Call, span: Span) -> Value {
+    if call.expand_last {
+        // Values that are already there cannot fail any more.
+        return evaluator.call_with(function, call, span, |_, args| {
+            args.first().cloned().ok_or_else(|| super::CallError::new("at least one argument is needed"))
+        });
+    }
+    let mut failures = Vec::new();
+    for (index, expr) in call.args.iter().enumerate() {
+        let value = match attempt(evaluator, expr) {
+            Attempt::Unknown(value) => unknown_from(Type::Any, [&value]).mark(value.marks_deep()),
+            Attempt::Value(value) => value,
+            Attempt::Failed(reasons) => {
+                failures.extend(reasons);
+                continue;
+            }
+        };
+        call.args[index + 1..].iter().for_each(|rest| evaluator.check_names(rest));
+        return value;
+    }
+    evaluator.report(nothing_worked(&failures, span))
+}
+
+/// How the evaluation of an expression ended.
+enum Attempt {
+    /// It cannot be told yet, because of this value.
+    Unknown(Value),
+    Failed(Diagnostics),
+    Value(Value),
+}
+
+fn attempt(evaluator: &mut Evaluator<'_>, expr: &Expr) -> Attempt {
+    if let Some(unknown) = evaluator.unknown_reference(expr) {
+        return Attempt::Unknown(unknown);
+    }
+    match evaluator.attempt(|evaluator| evaluator.evaluate(expr)) {
+        Ok(value) => Attempt::Value(value),
+        Err(reasons) => Attempt::Failed(reasons),
+    }
+}
+
+fn nothing_worked(failures: &[Diagnostic], span: Span) -> Diagnostic {
+    if failures.is_empty() {
+        return Diagnostic::error(span, "not enough arguments", "`try` takes at least 1 argument.");
+    }
+    let reasons: Vec<String> =
+        failures.iter().map(|failure| format!("- {}: {}", failure.summary, failure.detail)).collect();
+    let detail = format!("Every expression given to `try` fails:\n{}", reasons.join("\n"));
+    Diagnostic::error(span, "no expression succeeds", detail)
+        .help("Add a last expression that cannot fail, such as null.")
+}

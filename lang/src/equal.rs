@@ -110,16 +110,16 @@ mod tests {
     use crate::arbitrary::values;
     use crate::{Marks, Number};
 
-    fn list(element: Type, items: &[Value]) -> Value {
-        Value::list(element, items.to_vec())
+    fn list<const N: usize>(element: Type, items: [Value; N]) -> Value {
+        Value::list(element, Vec::from(items))
     }
 
-    fn tuple(items: &[Value]) -> Value {
+    fn tuple<const N: usize>(items: [Value; N]) -> Value {
         Value::tuple(items)
     }
 
-    fn object(attributes: &[(&str, Value)]) -> Value {
-        Value::object(attributes.iter().map(|(name, value)| ((*name).into(), value.clone())).collect())
+    fn object<const N: usize>(attributes: [(&str, Value); N]) -> Value {
+        Value::object(attributes.map(|(name, value)| (name.into(), value)).into())
     }
 
     fn check(a: &Value, b: &Value, expected: Option<bool>) {
@@ -135,11 +135,11 @@ mod tests {
     fn types_count() {
         let (one, text) = (Value::from(1), Value::from("1"));
         check(&one, &text, Some(false));
-        check(&tuple(&[one.clone()]), &list(Type::Number, &[one.clone()]), Some(false));
-        check(&list(Type::Number, &[one.clone()]), &list(Type::String, &[text]), Some(false));
-        check(&list(Type::Any, &[]), &list(Type::String, &[]), Some(false));
-        check(&object(&[("a", one.clone())]), &object(&[("a", one.clone())]), Some(true));
-        check(&object(&[("a", one.clone())]), &object(&[("a", one), ("b", Value::null())]), Some(false));
+        check(&tuple([one.clone()]), &list(Type::Number, [one.clone()]), Some(false));
+        check(&list(Type::Number, [one.clone()]), &list(Type::String, [text]), Some(false));
+        check(&list(Type::Any, []), &list(Type::String, []), Some(false));
+        check(&object([("a", one.clone())]), &object([("a", one.clone())]), Some(true));
+        check(&object([("a", one.clone())]), &object([("a", one), ("b", Value::null())]), Some(false));
         check(&Value::from(0), &Number::parse("-0").unwrap().into(), Some(true));
     }
 
@@ -148,9 +148,9 @@ mod tests {
         let (text, number) = (Value::null_of(Type::String), Value::null_of(Type::Number));
         check(&text, &number, Some(true));
         check(&Value::null(), &Value::from(1), Some(false));
-        check(&tuple(&[Value::null()]), &tuple(&[Value::null()]), Some(true));
-        check(&tuple(&[text.clone()]), &tuple(&[number]), Some(false));
-        check(&object(&[("a", Value::null())]), &object(&[("a", text)]), Some(false));
+        check(&tuple([Value::null()]), &tuple([Value::null()]), Some(true));
+        check(&tuple([text.clone()]), &tuple([number]), Some(false));
+        check(&object([("a", Value::null())]), &object([("a", text)]), Some(false));
     }
 
     #[test]
@@ -161,10 +161,10 @@ mod tests {
         check(&text, &text, None);
         check(&text, &Value::from("x"), None);
         check(&text, &Value::from(1), Some(false));
-        check(&object(&[("a", any.clone())]), &object(&[("b", Value::from("x"))]), Some(false));
-        check(&tuple(&[any.clone()]), &tuple(&[Value::from("x"), Value::from(2)]), Some(false));
-        check(&tuple(&[any.clone(), Value::from(1)]), &tuple(&[Value::from(1), Value::from(2)]), None);
-        check(&tuple(&[any]), &tuple(&[Value::from(1)]), None);
+        check(&object([("a", any.clone())]), &object([("b", Value::from("x"))]), Some(false));
+        check(&tuple([any.clone()]), &tuple([Value::from("x"), Value::from(2)]), Some(false));
+        check(&tuple([any.clone(), Value::from(1)]), &tuple([Value::from(1), Value::from(2)]), None);
+        check(&tuple([any]), &tuple([Value::from(1)]), None);
         let set = |item: &Value| Value::set(Type::String, vec![item.clone()]);
         check(&set(&text), &set(&Value::from("x")), None);
         let certain = Kind::Unknown(Unknown { ty: Type::String, awaits: None, not_null: true }).into();
@@ -178,7 +178,7 @@ mod tests {
         check(&set([1, 2]), &set([1, 3]), Some(false));
         // These two have the same text to be ordered by, so each stays where it was.
         let numbers =
-            ["100000000001", "100000000002"].map(|text| tuple(&[Number::parse(text).unwrap().into()]));
+            ["100000000001", "100000000002"].map(|text| tuple([Number::parse(text).unwrap().into()]));
         let [a, b] = numbers;
         let ty = a.ty();
         check(&Value::set(ty.clone(), vec![a.clone(), b.clone()]), &Value::set(ty, vec![b, a]), Some(true));
@@ -186,8 +186,8 @@ mod tests {
 
     #[test]
     fn marks_spread() {
-        let secret = tuple(&[Value::from(1).mark(Marks::SENSITIVE)]);
-        assert_eq!(equal(&secret, &tuple(&[Value::from(1)])), Value::from(true).mark(Marks::SENSITIVE));
+        let secret = tuple([Value::from(1).mark(Marks::SENSITIVE)]);
+        assert_eq!(equal(&secret, &tuple([Value::from(1)])), Value::from(true).mark(Marks::SENSITIVE));
     }
 
     proptest! {

@@ -3,28 +3,26 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::{ConvertError, PathStep, unify, unify_safely};
+use super::unify::Unifier;
+use super::{ConvertError, PathStep, unify};
 use crate::{ObjectType, Type};
 
 /// Whether some values of type `from` can be converted to `to`. Text may turn out not to be a number, and a map not to
 /// have the elements that an object needs.
 #[must_use]
 pub fn can_convert(from: &Type, to: &Type) -> bool {
-    possible(from, to, false)
+    possible(from, to, &Unifier::default())
 }
 
-/// Whether every value of type `from` can be converted to `to` without losing anything.
-pub(super) fn can_convert_safely(from: &Type, to: &Type) -> bool {
-    possible(from, to, true)
-}
-
-fn possible(from: &Type, to: &Type, safely: bool) -> bool {
-    let unify = if safely { unify_safely } else { unify };
+/// Whether values of type `from` can be converted to `to` by the conversions that the unifier may use.
+pub(super) fn possible(from: &Type, to: &Type, unifier: &Unifier) -> bool {
+    let safely = unifier.safely;
+    let possible = |from: &Type, to: &Type| possible(from, to, unifier);
     let all = |types: &[Type], to: &Type| {
         if *to == Type::Any {
-            types.is_empty() || unify(types).is_some()
+            types.is_empty() || unifier.unify(types).is_some()
         } else {
-            types.iter().all(|ty| possible(ty, to, safely))
+            types.iter().all(|ty| possible(ty, to))
         }
     };
     match (from, to) {
@@ -33,13 +31,13 @@ fn possible(from: &Type, to: &Type, safely: bool) -> bool {
         | (Type::Number, Type::Number | Type::String)
         | (Type::String, Type::String) => true,
         (Type::Any, _) | (Type::String, Type::Number | Type::Bool) => !safely,
-        (Type::List(from), Type::Set(to)) => !safely && possible(from, to, safely),
+        (Type::List(from), Type::Set(to)) => !safely && possible(from, to),
         (Type::List(from) | Type::Set(from), Type::List(to))
         | (Type::Set(from), Type::Set(to))
-        | (Type::Map(from), Type::Map(to)) => possible(from, to, safely),
+        | (Type::Map(from), Type::Map(to)) => possible(from, to),
         (Type::Tuple(from), Type::List(to) | Type::Set(to)) => all(from, to),
         (Type::Tuple(from), Type::Tuple(to)) => {
-            from.len() == to.len() && from.iter().zip(to.iter()).all(|(from, to)| possible(from, to, safely))
+            from.len() == to.len() && from.iter().zip(to.iter()).all(|(from, to)| possible(from, to))
         }
         (Type::Object(from), Type::Map(to)) => {
             let types: Vec<_> = from.attributes.values().cloned().collect();
@@ -47,11 +45,9 @@ fn possible(from: &Type, to: &Type, safely: bool) -> bool {
         }
         (Type::Object(from), Type::Object(to)) => to.attributes.iter().all(|(name, to_ty)| {
             let optional = to.optional.contains(name);
-            from.attributes.get(name).map_or(optional, |from_ty| possible(from_ty, to_ty, safely))
+            from.attributes.get(name).map_or(optional, |from_ty| possible(from_ty, to_ty))
         }),
-        (Type::Map(from), Type::Object(to)) => {
-            !safely && to.attributes.values().all(|to| possible(from, to, safely))
-        }
+        (Type::Map(from), Type::Object(to)) => !safely && to.attributes.values().all(|to| possible(from, to)),
         _ => false,
     }
 }

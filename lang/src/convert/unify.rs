@@ -1,10 +1,11 @@
 //! One type for values of several.
 
+use std::cell::RefCell;
 use std::cmp::Ordering;
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
-use super::types::{can_convert, can_convert_safely};
+use super::types::possible;
 use crate::Type;
 
 /// The type that values of all these types can be converted to, as for the two results of a conditional and the
@@ -12,17 +13,22 @@ use crate::Type;
 /// they could still change the outcome.
 #[must_use]
 pub fn unify(types: &[Type]) -> Option<Type> {
-    Unifier { convertible: can_convert }.unify(types)
+    Unifier::default().unify(types)
 }
 
 /// As [`unify`], with nothing but conversions that always succeed.
 #[must_use]
 pub fn unify_safely(types: &[Type]) -> Option<Type> {
-    Unifier { convertible: can_convert_safely }.unify(types)
+    Unifier::safe().unify(types)
 }
 
-struct Unifier {
-    convertible: fn(&Type, &Type) -> bool,
+/// Unifies types, and remembers what came of it: unification and the question whether a type can be converted ask each
+/// other, which without a memory takes time exponential in the depth of the types.
+#[derive(Default)]
+pub(super) struct Unifier {
+    /// Only by conversions that always succeed.
+    pub(super) safely: bool,
+    known: RefCell<HashMap<Vec<Type>, Option<Type>>>,
 }
 
 /// How often each structure occurs among some types.
@@ -37,36 +43,47 @@ struct Count {
 }
 
 impl Unifier {
-    fn unify(&self, types: &[Type]) -> Option<Type> {
+    pub(super) fn safe() -> Unifier {
+        Unifier { safely: true, ..Unifier::default() }
+    }
+
+    pub(super) fn unify(&self, types: &[Type]) -> Option<Type> {
         let types = distinct(types);
-        match types.as_slice() {
-            [] => return None,
-            [only] => return Some(Type::clone(only)),
-            _ => {}
+        if let [] | [_] = types.as_slice() {
+            return types.first().map(|only| Type::clone(only));
         }
-        let count = Count::of(&types);
+        let key: Vec<_> = types.iter().map(|ty| Type::clone(ty)).collect();
+        if let Some(known) = self.known.borrow().get(&key) {
+            return known.clone();
+        }
+        let unified = self.unify_distinct(&types);
+        self.known.borrow_mut().insert(key, unified.clone());
+        unified
+    }
+
+    fn unify_distinct(&self, types: &[&Type]) -> Option<Type> {
+        let count = Count::of(types);
         let all = |structures: usize| structures > 0 && structures + count.any == types.len();
-        let accepts_all =
-            |wanted: &Type| types.iter().all(|ty| *ty == wanted || (self.convertible)(ty, wanted));
+        let accepts_all = |wanted: &Type| types.iter().all(|ty| *ty == wanted || possible(ty, wanted, self));
         // If the types share a structure, a new type may be built that is none of them. An `any` that is left inside it
         // may be too much to ask for, since the elements of a collection have one type.
         let built = if all(count.lists) {
-            self.collections(&types, count.any > 0, Type::list)
+            self.collections(types, count.any > 0, Type::list)
         } else if all(count.sets) {
-            self.collections(&types, count.any > 0, Type::set)
+            self.collections(types, count.any > 0, Type::set)
         } else if all(count.maps) {
-            self.collections(&types, count.any > 0, Type::map)
+            self.collections(types, count.any > 0, Type::map)
         } else if all(count.objects) {
-            if count.any > 0 { Some(Type::Any) } else { self.objects(&types) }
+            if count.any > 0 { Some(Type::Any) } else { self.objects(types) }
         } else if all(count.tuples) {
-            if count.any > 0 { Some(Type::Any) } else { self.tuples(&types) }
+            if count.any > 0 { Some(Type::Any) } else { self.tuples(types) }
         } else if count.objects > 0 && count.tuples > 0 {
             None
         } else {
             return self
-                .mixed(&types, &count)
+                .mixed(types, &count)
                 .filter(accepts_all)
-                .or_else(|| by_preference(&types).into_iter().find(|wanted| accepts_all(wanted)).cloned());
+                .or_else(|| by_preference(types).into_iter().find(|wanted| accepts_all(wanted)).cloned());
         };
         built.filter(|built| !built.has_any() || accepts_all(built))
     }

@@ -4,13 +4,15 @@
 //! 2. [`float`]: mantissa, exponent and rounding
 //! 3. [`arithmetic`]: the operators
 //! 4. [`parse`]: text → number
-//! 5. [`print`]: number → the shortest text that reads back as it; [`exact`]: to and from a text for machines
+//! 5. [`print`]: number → the shortest text that reads back as it; [`layout`]: with a given number of digits;
+//!    [`exact`]: to and from a text for machines
 
 mod arithmetic;
 mod exact;
 mod float;
 #[cfg(test)]
 mod laws;
+mod layout;
 mod parse;
 mod print;
 #[cfg(test)]

@@ -61,14 +61,23 @@ impl Number {
 
 /// `0.DIGITS × 10^point`, the digits as values from 0 to 9 without zeros at the end.
 #[derive(Clone, Debug)]
-struct Decimal {
+pub(super) struct Decimal {
     digits: Vec<u8>,
     point: i64,
 }
 
 impl Decimal {
+    pub(super) fn zero() -> Decimal {
+        Decimal { digits: vec![0], point: 1 }
+    }
+
+    /// The power of ten that the first digit stands behind.
+    pub(super) fn point(&self) -> i64 {
+        self.point
+    }
+
     /// At least `count` digits of `mantissa × 2^exponent`, and whether anything was cut off.
-    fn of(mantissa: &BigUint, exponent: i64, count: usize) -> (Decimal, bool) {
+    pub(super) fn of(mantissa: &BigUint, exponent: i64, count: usize) -> (Decimal, bool) {
         let count = i64::try_from(count).expect("a few hundred digits");
         let top = exponent + i64::try_from(mantissa.bits()).expect("no mantissa fills the memory");
         // The value has about 0.30103 decimal digits for each bit; one more digit makes up for the rounding.
@@ -120,7 +129,7 @@ impl Decimal {
     }
 
     /// The nearest decimal of `count` digits, ties to even; `more` says that something follows the last digit.
-    fn round(self, count: usize, more: bool) -> Decimal {
+    pub(super) fn round(self, count: usize, more: bool) -> Decimal {
         if self.digits.len() <= count {
             return self;
         }
@@ -134,7 +143,7 @@ impl Decimal {
     }
 
     /// Without an exponent.
-    fn plain(&self) -> String {
+    pub(super) fn plain(&self) -> String {
         let digit = |index: i64| match usize::try_from(index) {
             Ok(index) => char::from(b'0' + self.at(index)),
             Err(_) => '0',
@@ -153,13 +162,19 @@ impl Decimal {
     }
 
     /// With an exponent if it is below -4 or the whole part has more than `limit` digits.
-    fn general(&self, limit: i64) -> String {
+    pub(super) fn general(&self, limit: i64) -> String {
         let exponent = self.point - 1;
         let len = i64::try_from(self.digits.len()).expect("a few hundred digits");
         let limit = if limit > len && len >= self.point { len } else { limit };
         if (-4..limit).contains(&exponent) {
             return self.plain();
         }
+        self.with_exponent()
+    }
+
+    /// One digit before the point, and an exponent.
+    pub(super) fn with_exponent(&self) -> String {
+        let exponent = self.point - 1;
         let mantissa = Decimal { point: 1, ..self.clone() }.plain();
         let sign = if exponent < 0 { '-' } else { '+' };
         format!("{mantissa}e{sign}{:02}", exponent.unsigned_abs())
@@ -167,9 +182,9 @@ impl Decimal {
 }
 
 /// The fewest digits that lie nearer to the number than to its neighbours of the same precision.
-fn shortest(float: &Float, precision: u32) -> Decimal {
+pub(super) fn shortest(float: &Float, precision: u32) -> Decimal {
     if float.mantissa.is_zero() {
-        return Decimal { digits: vec![0], point: 1 };
+        return Decimal::zero();
     }
     // With two bits more than the precision, two units are half of the distance to a neighbour. Below a power of two
     // the neighbours are twice as near; Terraform overlooks that, and so does this for numbers of fewer bits, whose

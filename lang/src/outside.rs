@@ -33,6 +33,17 @@ pub trait Outside: Send + Sync {
 
     /// Fills the buffer with random bytes.
     fn random(&self, buffer: &mut [u8]);
+
+    /// Whether `timestamp`, `uuid` and `bcrypt`, which answer differently at every call, may answer at all. While
+    /// something is planned they may not: what they give is unknown until it is applied.
+    fn fickle(&self) -> bool {
+        true
+    }
+
+    /// When the plan was made, as [`Outside::now`] tells time, if there is one.
+    fn planned(&self) -> Option<i128> {
+        None
+    }
 }
 
 /// What stands at a path.

@@ -9,12 +9,16 @@
 //!
 //! Everything here is pure: no file is read and nothing is evaluated.
 
+mod decode;
 pub mod diagnostic;
 mod nearest;
+pub mod parse;
 pub mod source;
 pub mod token;
 pub mod tree;
 
+pub use decode::{Undecodable, decode};
 pub use diagnostic::{Diagnostic, Diagnostics, Severity};
 pub use nearest::nearest;
+pub use parse::{parse, parse_expression, parse_template};
 pub use source::{FileId, Sources, Span};

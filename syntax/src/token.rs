@@ -7,7 +7,7 @@
 //! must not swallow the rest of a file, so the lexer cuts them off where the text plainly goes on with something
 //! else (see [`cut`]) and leaves a [`TokenKind::Unclosed`] there for the parser to report.
 
-mod cut;
+pub(crate) mod cut;
 mod lexer;
 #[cfg(test)]
 mod tests;
@@ -95,7 +95,8 @@ pub enum TokenKind {
     CloseQuote,
     /// Text inside quotes, escapes as written. Never empty, never holds a newline.
     QuotedText,
-    /// `<<EOT` or `<<-EOT` with the newline that ends the line.
+    /// `<<EOT` or `<<-EOT` with the rest of its line, newline included. Only spaces may follow the marker, and not even
+    /// those in valid text.
     OpenHeredoc,
     /// Text of a heredoc or of a bare template: at most one line, with its newline. Never empty.
     Text,

@@ -45,9 +45,13 @@ impl<'a> Endings<'a> {
 /// Whether the line that `rest` starts with ends a heredoc of this marker.
 pub(super) fn is_marker(rest: &str, marker: &str) -> bool {
     let rest = rest.trim_start_matches([' ', '\t']);
-    let Some(rest) = rest.strip_prefix(marker) else { return false };
-    let rest = rest.trim_start_matches([' ', '\t']);
-    rest.is_empty() || rest.starts_with('\n') || rest.starts_with("\r\n")
+    rest.strip_prefix(marker).is_some_and(is_blank)
+}
+
+/// Whether nothing but spaces stands between here and the end of the line.
+pub(super) fn is_blank(rest: &str) -> bool {
+    let rest = rest.trim_start_matches([' ', '\t', '\r']);
+    rest.is_empty() || rest.starts_with('\n')
 }
 
 /// Whether the line that `rest` starts with shows that the template before it lacks its `}`: the start of a block, or,
@@ -61,8 +65,7 @@ pub(super) fn ends_template(rest: &str, no_bracket: bool, quoted: bool) -> bool 
     }
     let rest = rest.trim_start_matches([' ', '\t']);
     if quoted && let Some(rest) = rest.strip_prefix('}') {
-        let rest = rest.trim_start_matches([' ', '\t', '\r']);
-        return rest.is_empty() || rest.starts_with('\n');
+        return is_blank(rest);
     }
     let after = after_ident(rest).map(|rest| rest.trim_start_matches([' ', '\t']));
     after.is_some_and(|rest| rest.starts_with('=') && !rest.starts_with("==") && !rest.starts_with("=>"))
@@ -107,10 +110,16 @@ fn resume(text: &str, from: usize) -> usize {
     closers.unwrap_or(text.len())
 }
 
-fn after_ident(text: &str) -> Option<&str> {
+/// What follows the name that a text starts with.
+pub(super) fn after_ident(text: &str) -> Option<&str> {
     let mut chars = text.chars();
     chars.next().filter(|c| *c == '_' || is_xid_start(*c))?;
     Some(chars.as_str().trim_start_matches(|c| c == '-' || is_xid_continue(c)))
+}
+
+/// The line that a text starts with, without the newline.
+pub(super) fn line(text: &str) -> &str {
+    &text[..memchr(b'\n', text.as_bytes()).unwrap_or(text.len())]
 }
 
 /// The lines of a text from a place on, each with its start and without its newline.
@@ -119,8 +128,8 @@ fn lines(text: &str, from: usize) -> impl Iterator<Item = (usize, &str)> {
     std::iter::from_fn(move || {
         let start = at;
         let rest = text.get(start..).filter(|rest| !rest.is_empty())?;
-        let length = memchr(b'\n', rest.as_bytes()).unwrap_or(rest.len());
-        at = start + length + 1;
-        Some((start, &rest[..length]))
+        let line = line(rest);
+        at = start + line.len() + 1;
+        Some((start, line))
     })
 }

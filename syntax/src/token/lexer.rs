@@ -17,9 +17,10 @@ pub(super) enum Mode {
     Heredoc { marker: Marker, cut: usize },
     /// A bare template: only ever the bottom of the stack.
     Bare,
-    /// `${…` or `%{…` with the number of brackets open inside, whether it stands in quotes, and the marker of the
-    /// heredoc around it (kept here so that no newline has to search the stack).
-    Template { open: u32, quoted: bool, marker: Option<Marker> },
+    /// `${…` or `%{…` with the number of braces and of other brackets open inside, whether it stands in quotes, and
+    /// the marker of the heredoc around it (kept here so that no newline has to search the stack). Braces alone decide
+    /// where it ends: `${ (1 }` has forgotten a parenthesis and not a brace.
+    Template { braces: u32, brackets: u32, quoted: bool, marker: Option<Marker> },
 }
 
 /// Where the marker of a heredoc stands.
@@ -180,7 +181,7 @@ impl<'a> Lexer<'a> {
             (b'}', _) => self.close(K::CloseBrace),
             (b']', _) => self.close(K::CloseBracket),
             (b')', _) => self.close(K::CloseParen),
-            (b'~', b'}') if matches!(self.modes.last(), Some(Mode::Template { open: 0, .. })) => {
+            (b'~', b'}') if matches!(self.modes.last(), Some(Mode::Template { braces: 0, .. })) => {
                 self.modes.pop();
                 (K::CloseTemplate, 2)
             }
@@ -212,34 +213,34 @@ impl<'a> Lexer<'a> {
     }
 
     fn open(&mut self, kind: TokenKind) -> (TokenKind, usize) {
-        if let Some(Mode::Template { open, .. }) = self.modes.last_mut() {
-            *open += 1;
+        if let Some(Mode::Template { braces, brackets, .. }) = self.modes.last_mut() {
+            *(if kind == K::OpenBrace { braces } else { brackets }) += 1;
         }
         (kind, 1)
     }
 
     fn close(&mut self, kind: TokenKind) -> (TokenKind, usize) {
-        match self.modes.last_mut() {
-            Some(Mode::Template { open: 0, .. }) if kind == K::CloseBrace => {
+        if let Some(Mode::Template { braces, brackets, .. }) = self.modes.last_mut() {
+            if kind != K::CloseBrace {
+                *brackets = brackets.saturating_sub(1);
+            } else if *braces == 0 {
                 self.modes.pop();
-                (K::CloseTemplate, 1)
+                return (K::CloseTemplate, 1);
+            } else {
+                *braces -= 1;
             }
-            Some(Mode::Template { open, .. }) => {
-                *open = open.saturating_sub(1);
-                (kind, 1)
-            }
-            _ => (kind, 1),
         }
+        (kind, 1)
     }
 
     /// A newline in code. Inside a template the next line decides whether the template goes on.
     fn newline(&mut self, length: usize) {
-        let Some(Mode::Template { open, quoted, marker }) = self.modes.last().copied() else {
+        let Some(Mode::Template { braces, brackets, quoted, marker }) = self.modes.last().copied() else {
             return self.push(K::Newline, length);
         };
         let next = &self.text[self.at + length..];
         let heredoc_ends = marker.is_some_and(|marker| cut::is_marker(next, &self.text[marker.range()]));
-        if !heredoc_ends && (self.bare || !cut::ends_template(next, open == 0, quoted)) {
+        if !heredoc_ends && (self.bare || !cut::ends_template(next, braces + brackets == 0, quoted)) {
             return self.push(K::Newline, length);
         }
         self.push(K::Unclosed, 0);
@@ -281,26 +282,20 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// The bytes of the marker if a heredoc opens here: `<<`, perhaps `-`, a name and at once the newline.
-    fn heredoc_marker(&self) -> Option<Marker> {
+    /// The marker if a heredoc opens here: `<<`, perhaps `-`, a name and the end of the line. No expression holds `<<`,
+    /// so with something else on that line it is a heredoc still, if only it has an end: the parser will complain.
+    fn heredoc_marker(&mut self) -> Option<Marker> {
         let start = self.at + 2 + usize::from(self.peek(2) == b'-');
-        let mut end = start;
-        for c in self.text[start..].chars() {
-            let part =
-                if end == start { c == '_' || is_xid_start(c) } else { c == '-' || is_xid_continue(c) };
-            if !part {
-                break;
-            }
-            end += c.len_utf8();
-        }
-        let rest = &self.bytes[end..];
-        (end > start && (rest.starts_with(b"\n") || rest.starts_with(b"\r\n")))
-            .then_some(Marker { start, end })
+        let end = self.text.len() - cut::after_ident(&self.text[start..])?.len();
+        let marker = Marker { start, end };
+        let mut ends = || self.endings.cut(end, &self.text[marker.range()]) == usize::MAX;
+        (cut::is_blank(&self.text[end..]) || ends()).then_some(marker)
     }
 
     fn open_heredoc(&mut self, marker: Marker) {
-        let newline = if self.bytes[marker.end] == b'\r' { 2 } else { 1 };
-        self.push(K::OpenHeredoc, marker.end + newline - self.at);
+        let line = cut::line(&self.text[marker.end..]).len();
+        let newline = usize::from(marker.end + line < self.bytes.len());
+        self.push(K::OpenHeredoc, marker.end + line + newline - self.at);
         let cut = self.endings.cut(self.at, &self.text[marker.range()]);
         self.modes.push(Mode::Heredoc { marker, cut });
     }
@@ -364,7 +359,7 @@ impl<'a> Lexer<'a> {
             [.., mode] => (matches!(mode, Mode::Quote), None),
             [] => (false, None),
         };
-        self.modes.push(Mode::Template { open: 0, quoted, marker });
+        self.modes.push(Mode::Template { braces: 0, brackets: 0, quoted, marker });
         self.push(kind, 2 + usize::from(self.peek(2) == b'~'));
     }
 

@@ -91,6 +91,8 @@ fn heredocs_have_one_token_a_line() {
     check("<<-E\r\nE\r\n", r#"OpenHeredoc "<<-E\r\n" | CloseHeredoc "E" | Newline "\r\n""#);
     check("<<E\nEE\nE", r#"OpenHeredoc "<<E\n" | Text "EE\n" | CloseHeredoc "E""#);
     check("<<E a", r#"Less "<" | Less "<" | Ident "E" | Ident "a""#);
+    check("<<E a\nE", r#"OpenHeredoc "<<E a\n" | CloseHeredoc "E""#);
+    check("<<E", r#"OpenHeredoc "<<E" | Unclosed """#);
     check(
         "<<E\n${<<E\nx\nE\n}\nE",
         r#"OpenHeredoc "<<E\n" | OpenInterpolation "${" | OpenHeredoc "<<E\n" | Text "x\n" | CloseHeredoc "E" | Newline "\n" | CloseTemplate "}" | Text "\n" | CloseHeredoc "E""#,
@@ -162,6 +164,10 @@ fn hostile_texts_take_linear_time() {
         "\\",
         "a\n",
         "<<-",
+        "<<a",
+        "<<a ",
+        "<<a",
+        "<<a ",
     ] {
         let text = piece.repeat(100_000);
         assert_lossless(&text, &tokens(&text));

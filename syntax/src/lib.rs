@@ -22,3 +22,4 @@ pub use diagnostic::{Diagnostic, Diagnostics, Severity};
 pub use nearest::nearest;
 pub use parse::{parse, parse_expression, parse_template};
 pub use source::{FileId, Sources, Span};
+pub use token::is_name;

@@ -133,6 +133,12 @@ pub fn tokens(text: &str) -> Vec<Token> {
     Lexer::new(text, None).run()
 }
 
+/// Whether a text is a name and nothing else.
+#[must_use]
+pub fn is_name(text: &str) -> bool {
+    cut::after_ident(text) == Some("")
+}
+
 /// The tokens of a bare template: text with `${…}` and `%{…}` in it, as `templatefile` reads it.
 #[must_use]
 pub fn template_tokens(text: &str) -> Vec<Token> {

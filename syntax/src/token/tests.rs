@@ -196,3 +196,13 @@ proptest! {
         assert_lossless(&text, &template_tokens(&text));
     }
 }
+
+#[test]
+fn names() {
+    for name in ["a", "_", "a-b", "é1", "null", "A_9-"] {
+        assert!(super::is_name(name), "{name}");
+    }
+    for text in ["", "1a", "-a", "a b", "a.b", "a\n", "$a"] {
+        assert!(!super::is_name(text), "{text}");
+    }
+}

@@ -41,15 +41,15 @@ pub(crate) fn exact_text(value: &Value) -> String {
     text
 }
 
-/// The place of a primitive in a set. Null comes after all values, and what is unknown after that.
+/// The place of a primitive in a set. What is unknown comes after all values, and null after that.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 enum Rank<'a> {
     Bool(bool),
     /// The sign of zero counts here, though not for `==`.
     Number(&'a Number, bool),
     String(&'a str),
-    Null,
     Unknown,
+    Null,
 }
 
 fn rank(value: &Value) -> Rank<'_> {

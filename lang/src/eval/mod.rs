@@ -132,20 +132,6 @@ impl<'a> Evaluator<'a> {
         if self.problems.len() > before { Err(self.problems.split_off(before)) } else { Ok(result) }
     }
 
-    /// The first value that an expression refers to and that is not wholly known, if there is one: whether the
-    /// expression fails can then not be told yet, even if its own value could.
-    pub(crate) fn unknown_reference(&mut self, expr: &Expr) -> Option<Value> {
-        let (problems, unresolved) = (self.problems.len(), self.unresolved.len());
-        references(expr).into_iter().find_map(|reference| {
-            let fixed = reference.steps.iter().take_while(|step| is_fixed(step)).count();
-            let value = self.named(reference.root, &reference.steps[..fixed]);
-            let found = self.problems.len() == problems && self.unresolved.len() == unresolved;
-            self.problems.truncate(problems);
-            self.unresolved.truncate(unresolved);
-            (found && !value.is_wholly_known()).then_some(value)
-        })
-    }
-
     /// Reports the names of an expression that the scope does not know, without evaluating it.
     pub(crate) fn check_names(&mut self, expr: &Expr) {
         for reference in references(expr) {
@@ -284,15 +270,6 @@ impl<'a> Evaluator<'a> {
                 failed()
             }
         }
-    }
-}
-
-/// Whether a step can be taken without evaluating anything else.
-fn is_fixed(step: &Step) -> bool {
-    match step {
-        Step::Attr(_) => true,
-        Step::Index(key, _) => matches!(key.kind, ExprKind::Number(_) | ExprKind::String(_)),
-        Step::AttrSplat(_) | Step::FullSplat(_) => false,
     }
 }
 

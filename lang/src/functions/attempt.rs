@@ -1,13 +1,13 @@
 //! `try` and `can`, which turn errors into values.
 //!
 //! They catch what goes wrong with values, and functions that do not exist; names that the scope does not know stay
-//! errors. An expression that refers to something unknown may fail or not once that is known, so what it gives now is
-//! unknown, whatever it evaluates to.
+//! errors. An expression that fails fails for good, but one whose value is not wholly known may still fail once it is,
+//! so nothing is known about its result.
 
-use fleet_syntax::tree::{Call, Expr};
-use fleet_syntax::{Diagnostic, Diagnostics, Span};
+use fleet_syntax::tree::Call;
+use fleet_syntax::{Diagnostic, Span};
 
-use super::{Body, Function, Group, Param, ParamType, Returns};
+use super::{Body, CallError, Function, Group, Param, ParamType, Returns};
 use crate::eval::{unknown_from, unknown_result};
 use crate::{Evaluator, Type, Value};
 
@@ -42,10 +42,10 @@ fn can(evaluator: &mut Evaluator<'_>, function: &Function, call: &Call, span: Sp
         // Reports how many there should be.
         return evaluator.call_with(function, call, span, |_, args| Ok(args[0].clone()));
     };
-    match attempt(evaluator, expr) {
-        Attempt::Unknown(value) => unknown_result(Type::Bool, [&value]),
-        Attempt::Failed(_) => false.into(),
-        Attempt::Value(_) => true.into(),
+    match evaluator.attempt(|evaluator| evaluator.evaluate(expr)) {
+        Ok(value) if value.is_wholly_known() => true.into(),
+        Ok(value) => unknown_result(Type::Bool, [&value]),
+        Err(_) => false.into(),
     }
 }
 
@@ -53,15 +53,16 @@ fn try_(evaluator: &mut Evaluator<'_>, function: &Function, call: &Call, span: S
     if call.expand_last {
         // Values that are already there cannot fail any more.
         return evaluator.call_with(function, call, span, |_, args| {
-            args.first().cloned().ok_or_else(|| super::CallError::new("at least one argument is needed"))
+            args.first().cloned().ok_or_else(|| CallError::new("at least one argument is needed"))
         });
     }
     let mut failures = Vec::new();
     for (index, expr) in call.args.iter().enumerate() {
-        let value = match attempt(evaluator, expr) {
-            Attempt::Unknown(value) => unknown_from(Type::Any, [&value]).mark(value.marks_deep()),
-            Attempt::Value(value) => value,
-            Attempt::Failed(reasons) => {
+        let value = match evaluator.attempt(|evaluator| evaluator.evaluate(expr)) {
+            Ok(value) if value.is_wholly_known() => value,
+            // Another expression may take its place, and that may have any type.
+            Ok(value) => unknown_from(Type::Any, [&value]).mark(value.marks_deep()),
+            Err(reasons) => {
                 failures.extend(reasons);
                 continue;
             }
@@ -70,24 +71,6 @@ fn try_(evaluator: &mut Evaluator<'_>, function: &Function, call: &Call, span: S
         return value;
     }
     evaluator.report(nothing_worked(&failures, span))
-}
-
-/// How the evaluation of an expression ended.
-enum Attempt {
-    /// It cannot be told yet, because of this value.
-    Unknown(Value),
-    Failed(Diagnostics),
-    Value(Value),
-}
-
-fn attempt(evaluator: &mut Evaluator<'_>, expr: &Expr) -> Attempt {
-    if let Some(unknown) = evaluator.unknown_reference(expr) {
-        return Attempt::Unknown(unknown);
-    }
-    match evaluator.attempt(|evaluator| evaluator.evaluate(expr)) {
-        Ok(value) => Attempt::Value(value),
-        Err(reasons) => Attempt::Failed(reasons),
-    }
 }
 
 fn nothing_worked(failures: &[Diagnostic], span: Span) -> Diagnostic {

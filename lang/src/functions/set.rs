@@ -61,10 +61,21 @@ pub(super) const TABLE: &[Function] = &[
 const SET: Param = Param::new("set", ParamType::Set(&ParamType::Any));
 const KNOWN_SET: Param = SET.wholly_known();
 
-/// The type of set that all the arguments can be converted to.
+/// The type of set that all the arguments can be converted to. Sets of no particular
+/// type hold at most a null, which has no say.
 fn common_type(args: &[Value]) -> Result<Type, CallError> {
-    let types: Vec<Type> = args.iter().map(Value::ty).collect();
-    unify(&types).ok_or_else(|| CallError::new("the elements of the sets have no type in common"))
+    let elements = args.iter().filter_map(|arg| match (arg.ty(), arg.items()) {
+        (Type::Set(element), Some(_)) if *element == Type::Any => None,
+        (Type::Set(element), _) => Some(Type::clone(&element)),
+        _ => None,
+    });
+    let elements: Vec<Type> = elements.collect();
+    if elements.is_empty() {
+        return Ok(Type::set(Type::Any));
+    }
+    unify(&elements)
+        .map(Type::set)
+        .ok_or_else(|| CallError::new("the elements of the sets have no type in common"))
 }
 
 /// The elements of each argument, converted to one type, and that type.

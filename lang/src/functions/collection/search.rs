@@ -100,10 +100,10 @@ pub(in super::super) const TABLE: &[Function] = &[
         params: &[
             Param::new("values", ParamType::List(&ParamType::Any)).wholly_known(),
             Param::new("keys", ParamType::List(&ParamType::Any)).wholly_known(),
-            Param::new("searchset", ParamType::List(&ParamType::Any)).wholly_known(),
+            Param::new("searchset", ParamType::List(&ParamType::Any)),
         ],
         variadic: None,
-        returns: Returns::Depends(|args| Ok(args[0].ty())),
+        returns: Returns::Depends(matchkeys_type),
         body: Body::Pure(matchkeys),
     },
     Function {
@@ -162,7 +162,7 @@ fn coalescelist(args: &[Value]) -> Result<Value, CallError> {
         match arg.ty() {
             Type::List(_) | Type::Tuple(_) => {}
             // Whatever follows may turn out not to matter.
-            Type::Any if !arg.is_known() => break,
+            _ if !arg.is_known() => break,
             ty => return Err(CallError::arg(index, format!("must be a list or tuple, but is {ty}"))),
         }
     }
@@ -227,9 +227,8 @@ fn not_a_sequence(ty: &Type) -> CallError {
 }
 
 fn index(args: &[Value]) -> Result<Value, CallError> {
-    let items = match (&args[0].kind, args[0].items()) {
-        (Kind::List(_) | Kind::Tuple(_), Some(items)) => items,
-        _ => return Err(not_a_sequence(&args[0].ty())),
+    let (Kind::List(_) | Kind::Tuple(_), Some(items)) = (&args[0].kind, args[0].items()) else {
+        return Err(not_a_sequence(&args[0].ty()));
     };
     for (position, item) in (0_i64..).zip(items) {
         let same = equal(item, &args[1]);
@@ -242,22 +241,37 @@ fn index(args: &[Value]) -> Result<Value, CallError> {
     Err(CallError::new("no element is equal to the value"))
 }
 
-fn matchkeys(args: &[Value]) -> Result<Value, CallError> {
-    let (values, keys) = (items(args, 0), items(args, 1));
-    if values.len() != keys.len() {
+fn matchkeys_type(args: &[Value]) -> Result<Type, CallError> {
+    if let (Some(values), Some(keys)) = (args[0].items(), args[1].items())
+        && values.len() != keys.len()
+    {
         let message = format!("there are {} values but {} keys", values.len(), keys.len());
         return Err(CallError::arg(1, message));
     }
-    let ty = unify(&[args[1].ty(), args[2].ty()])
-        .ok_or_else(|| CallError::arg(2, "has no type in common with the keys"))?;
+    key_type(args)?;
+    Ok(args[0].ty())
+}
+
+fn matchkeys(args: &[Value]) -> Result<Value, CallError> {
+    let ty = matchkeys_type(args)?;
+    if !args[2].is_wholly_known() && !items(args, 1).is_empty() {
+        return Ok(unknown_result(ty, args));
+    }
+    let keys = key_type(args)?;
     let texts = |index: usize| {
-        let list = convert(&args[index], &ty).map_err(|error| CallError::arg(index, error.to_string()))?;
+        let list = convert(&args[index], &keys).map_err(|error| CallError::arg(index, error.to_string()))?;
         Ok(list.items().unwrap_or_default().iter().map(exact_text).collect::<Vec<_>>())
     };
     let wanted: HashSet<String> = texts(2)?.into_iter().collect();
-    let found = values.iter().zip(texts(1)?).filter(|(_, key)| wanted.contains(key));
-    let element = super::element_type(&args[0].ty()).cloned().unwrap_or(Type::Any);
+    let found = items(args, 0).iter().zip(texts(1)?).filter(|(_, key)| wanted.contains(key));
+    let element = super::element_type(&ty).cloned().unwrap_or(Type::Any);
     Ok(Value::list(element, found.map(|(value, _)| value.clone()).collect()))
+}
+
+/// The type of list that both the keys and the keys wanted can be converted to.
+fn key_type(args: &[Value]) -> Result<Type, CallError> {
+    unify(&[args[1].ty(), args[2].ty()])
+        .ok_or_else(|| CallError::arg(2, "has no type in common with the keys"))
 }
 
 fn one_type(args: &[Value]) -> Result<Type, CallError> {

@@ -2,8 +2,6 @@
 
 mod rsa;
 
-use std::path::PathBuf;
-
 use base64::Engine;
 use bcrypt::Version;
 use md5::Md5;
@@ -12,7 +10,7 @@ use sha2::{Digest, Sha256, Sha512};
 use uuid::Uuid;
 
 use super::encoding::{BASE64, bytes};
-use super::{Body, CallError, Function, Group, Param, ParamType, Returns, args};
+use super::{Body, CallError, Function, Group, Param, ParamType, Returns, args, filesystem};
 use crate::{Outside, Type, Value};
 
 /// The largest cost of `bcrypt`; it takes about a minute, and each further step twice as long.
@@ -233,12 +231,7 @@ fn base64<D: Digest>(bytes: &[u8]) -> Result<Value, CallError> {
 
 /// The content of the file whose path is the first argument.
 fn file(outside: &dyn Outside, args: &[Value]) -> Result<Vec<u8>, CallError> {
-    let path = args::string(args, 0);
-    let at = match (path.strip_prefix("~/"), outside.home()) {
-        (Some(rest), Some(home)) => home.join(rest),
-        _ => PathBuf::from(path),
-    };
-    outside.read(&at).map_err(|error| CallError::arg(0, format!("\"{path}\" cannot be read: {error}")))
+    filesystem::read(outside, args::string(args, 0))
 }
 
 fn hash_password(outside: &dyn Outside, args: &[Value]) -> Result<Value, CallError> {

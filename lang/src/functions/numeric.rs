@@ -123,12 +123,70 @@ pub(super) const TABLE: &[Function] = &[
 ];
 
 fn log(args: &[Value]) -> Result<Value, CallError> {
-    let quotient = args::number(args, 0).to_f64().ln() / args::number(args, 1).to_f64().ln();
-    real(quotient)
+    real(libm::log(double(args, 0)?) / libm::log(double(args, 1)?))
 }
 
 fn pow(args: &[Value]) -> Result<Value, CallError> {
-    real(args::number(args, 0).to_f64().powf(args::number(args, 1).to_f64()))
+    real(power(double(args, 0)?, double(args, 1)?))
+}
+
+/// A `number` argument as an `f64`, which must have room for it.
+fn double(args: &[Value], index: usize) -> Result<f64, CallError> {
+    let number = args::number(args, index);
+    let double = number.to_f64();
+    if double.is_infinite() && !number.is_infinite() {
+        return Err(CallError::arg(index, "is too large to be computed with"));
+    }
+    Ok(double)
+}
+
+/// `base` to the power of `exponent`, bit by bit as Terraform computes it: the standard library's result is nearer to
+/// the truth, but a difference in the last digit would show in every plan.
+fn power(base: f64, exponent: f64) -> f64 {
+    let is_ordinary = base.is_finite() && base != 0.0 && exponent.abs() < 9.2e18;
+    if !is_ordinary {
+        return base.powf(exponent);
+    } else if exponent == 0.5 {
+        return base.sqrt();
+    } else if exponent == -0.5 {
+        return 1.0 / base.sqrt();
+    }
+    let (mut whole, mut fraction) = (exponent.abs().trunc(), exponent.abs().fract());
+    // The product is kept as a mantissa near 1 and a power of two, so that it neither overflows nor loses bits.
+    let (mut product, mut scale) = (1.0, 0_i64);
+    if fraction != 0.0 {
+        if fraction > 0.5 {
+            fraction -= 1.0;
+            whole += 1.0;
+        }
+        product = libm::exp(fraction * libm::log(base));
+    }
+    let (mut square, square_scale) = libm::frexp(base);
+    let mut square_scale = i64::from(square_scale);
+    let mut bits = whole as i64;
+    while bits != 0 {
+        if square_scale.abs() > 1 << 12 {
+            // Whatever follows, the result is zero or infinite.
+            scale += square_scale;
+            break;
+        }
+        if bits & 1 == 1 {
+            product *= square;
+            scale += square_scale;
+        }
+        square *= square;
+        square_scale *= 2;
+        if square < 0.5 {
+            square += square;
+            square_scale -= 1;
+        }
+        bits >>= 1;
+    }
+    if exponent < 0.0 {
+        product = 1.0 / product;
+        scale = -scale;
+    }
+    libm::ldexp(product, i32::try_from(scale).unwrap_or(if scale < 0 { i32::MIN } else { i32::MAX }))
 }
 
 fn real(result: f64) -> Result<Value, CallError> {

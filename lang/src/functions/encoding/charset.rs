@@ -32,10 +32,8 @@ pub(super) enum Charset {
     CodePage(&'static [char; 128]),
     /// These 256 characters, except that some bytes stand for others.
     Ebcdic(&'static str, &'static [(u8, char)]),
-    /// As browsers have it.
+    /// As browsers have it, except for what they read where nothing is assigned.
     Web(&'static Encoding),
-    /// As browsers have it, without the control characters they read where nothing is assigned.
-    Windows(&'static Encoding),
 }
 
 impl Charset {
@@ -52,11 +50,10 @@ impl Charset {
             Charset::Utf16 => Ok([0xfe, 0xff].into_iter().chain(utf16(text, u16::to_be_bytes)).collect()),
             Charset::Utf16Be => Ok(utf16(text, u16::to_be_bytes).collect()),
             Charset::Utf16Le => Ok(utf16(text, u16::to_le_bytes).collect()),
-            Charset::Web(encoding) | Charset::Windows(encoding) => {
-                let is_hole = |c: char| matches!(self, Charset::Windows(_)) && is_c1(c);
+            Charset::Web(encoding) => {
                 let has_bytes = |c: char| !encoding.encode(c.encode_utf8(&mut [0; 4])).2;
                 let (bytes, _, failed) = encoding.encode(text);
-                match text.chars().find(|c| is_hole(*c) || (failed && !has_bytes(*c))) {
+                match text.chars().find(|c| is_unassigned(*c, encoding) || (failed && !has_bytes(*c))) {
                     Some(c) => Err(c),
                     None => Ok(bytes.into_owned()),
                 }
@@ -80,9 +77,9 @@ impl Charset {
             },
             Charset::Utf16Be => from_utf16(bytes, u16::from_be_bytes)?,
             Charset::Utf16Le => from_utf16(bytes, u16::from_le_bytes)?,
-            Charset::Web(encoding) | Charset::Windows(encoding) => {
+            Charset::Web(encoding) => {
                 let text = encoding.decode_without_bom_handling_and_without_replacement(bytes)?;
-                if matches!(self, Charset::Windows(_)) && text.contains(is_c1) {
+                if text.contains(|c| is_unassigned(c, encoding)) {
                     return None;
                 }
                 text.into_owned()
@@ -116,8 +113,10 @@ impl Charset {
     }
 }
 
-fn is_c1(c: char) -> bool {
-    matches!(c, '\u{80}'..='\u{9f}')
+/// Whether a character is one that browsers read where a character set has none: control and private characters. The
+/// one private character that is meant is Apple's apple.
+fn is_unassigned(c: char, encoding: &'static Encoding) -> bool {
+    matches!(c, '\u{80}'..='\u{9f}' | '\u{e000}'..='\u{f8ff}') && encoding != MACINTOSH
 }
 
 fn utf16(text: &str, bytes: fn(u16) -> [u8; 2]) -> impl Iterator<Item = u8> {
@@ -183,16 +182,16 @@ const NAMES: &[(&str, Charset)] = &[
         "ISO-8859-16 iso-ir-226 ISO_8859-16:2001 ISO_8859-16 latin10 l10 csISO885916",
         Charset::Web(ISO_8859_16),
     ),
-    ("windows-874 cswindows874", Charset::Windows(WINDOWS_874)),
-    ("windows-1250 cswindows1250", Charset::Windows(WINDOWS_1250)),
-    ("windows-1251 cswindows1251", Charset::Windows(WINDOWS_1251)),
-    ("windows-1252 cswindows1252", Charset::Windows(WINDOWS_1252)),
-    ("windows-1253 cswindows1253", Charset::Windows(WINDOWS_1253)),
-    ("windows-1254 cswindows1254", Charset::Windows(WINDOWS_1254)),
-    ("windows-1255 cswindows1255", Charset::Windows(WINDOWS_1255)),
-    ("windows-1256 cswindows1256", Charset::Windows(WINDOWS_1256)),
-    ("windows-1257 cswindows1257", Charset::Windows(WINDOWS_1257)),
-    ("windows-1258 cswindows1258", Charset::Windows(WINDOWS_1258)),
+    ("windows-874 cswindows874", Charset::Web(WINDOWS_874)),
+    ("windows-1250 cswindows1250", Charset::Web(WINDOWS_1250)),
+    ("windows-1251 cswindows1251", Charset::Web(WINDOWS_1251)),
+    ("windows-1252 cswindows1252", Charset::Web(WINDOWS_1252)),
+    ("windows-1253 cswindows1253", Charset::Web(WINDOWS_1253)),
+    ("windows-1254 cswindows1254", Charset::Web(WINDOWS_1254)),
+    ("windows-1255 cswindows1255", Charset::Web(WINDOWS_1255)),
+    ("windows-1256 cswindows1256", Charset::Web(WINDOWS_1256)),
+    ("windows-1257 cswindows1257", Charset::Web(WINDOWS_1257)),
+    ("windows-1258 cswindows1258", Charset::Web(WINDOWS_1258)),
     ("KOI8-R csKOI8R", Charset::Web(KOI8_R)),
     ("KOI8-U csKOI8U", Charset::Web(KOI8_U)),
     ("macintosh mac csMacintosh", Charset::Web(MACINTOSH)),

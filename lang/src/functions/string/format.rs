@@ -215,6 +215,7 @@ impl Verb<'_> {
         }
         let sign = match self.sign(number.is_negative()) {
             "" if infinite => "+",
+            "+" if infinite && self.flag(' ') => " ",
             sign => sign,
         };
         let missing = self.width.saturating_sub(sign.len() + digits.len());

@@ -58,7 +58,9 @@ pub(super) fn substr(args: &[Value]) -> Result {
             count.saturating_sub(usize::try_from(offset.unsigned_abs()).unwrap_or(usize::MAX))
         }
     };
-    let length = usize::try_from(length).unwrap_or(usize::MAX);
+    // No length at all is the whole rest if the offset counts from the end. Terraform has it so, and so do its users.
+    let is_rest = length < 0 || (length == 0 && offset < 0);
+    let length = usize::try_from(length).ok().filter(|_| !is_rest).unwrap_or(usize::MAX);
     Ok(text.graphemes(true).skip(start).take(length).collect::<String>().as_str().into())
 }
 

@@ -62,7 +62,7 @@ pub(super) const TABLE: &[Function] = &[
         name: "filebase64sha256",
         group: Group::HashCrypto,
         doc: "The SHA-256 hash of a file as Base64.",
-        examples: &[("filebase64sha256(\"hello.txt\")", "\"GF+NsyJx/iX1Yab8k4suJkMG7DBO2lGAB9F2SCY4GWk=\"")],
+        examples: &[("filebase64sha256(\"hello.txt\")", "\"uU0nuZNNPgilLlLX2n2r+sSE7+N6U4DukIj3rOLvzek=\"")],
         params: &[PATH],
         variadic: None,
         returns: Returns::Always(ParamType::String),
@@ -74,7 +74,7 @@ pub(super) const TABLE: &[Function] = &[
         doc: "The SHA-512 hash of a file as Base64.",
         examples: &[(
             "filebase64sha512(\"hello.txt\")",
-            "\"NhX4DJ0pPtdAJof5SyLVjlKbjMeRb4+sf933+9WvTPd309eVp6AKFr9+fz+5Vh7puq5IDan+ehh2nnGIawPzFQ==\"",
+            "\"MJ7MSJwS1utMxA9QyQLytNDtd+5RGnx6m808qG1M2G+YndNbxf9JlnDaNCVbRbDP2DDoH2Bdz33FVC6TrpzXbw==\"",
         )],
         params: &[PATH],
         variadic: None,
@@ -86,7 +86,7 @@ pub(super) const TABLE: &[Function] = &[
         group: Group::HashCrypto,
         doc: "The MD5 hash of a file, in hexadecimal digits. Unlike `md5(file(…))` it reads files that are not \
               UTF-8 too.",
-        examples: &[("filemd5(\"hello.txt\")", "\"8b1a9953c4611296a827abf8c47804d7\"")],
+        examples: &[("filemd5(\"hello.txt\")", "\"5eb63bbbe01eeed093cb22bb8f5acdc3\"")],
         params: &[PATH],
         variadic: None,
         returns: Returns::Always(ParamType::String),
@@ -97,7 +97,7 @@ pub(super) const TABLE: &[Function] = &[
         group: Group::HashCrypto,
         doc: "The SHA-1 hash of a file, in hexadecimal digits. Unlike `sha1(file(…))` it reads files that are \
               not UTF-8 too.",
-        examples: &[("filesha1(\"hello.txt\")", "\"f7ff9e8b7bb2e09b70935a5d785e0cc5d9d0abf0\"")],
+        examples: &[("filesha1(\"hello.txt\")", "\"2aae6c35c94fcfb415dbe95f408b9ce91ee846ed\"")],
         params: &[PATH],
         variadic: None,
         returns: Returns::Always(ParamType::String),
@@ -110,7 +110,7 @@ pub(super) const TABLE: &[Function] = &[
               are not UTF-8 too.",
         examples: &[(
             "filesha256(\"hello.txt\")",
-            "\"185f8db32271fe25f561a6fc938b2e264306ec304eda518007d1764826381969\"",
+            "\"b94d27b9934d3e08a52e52d7da7dabfac484efe37a5380ee9088f7ace2efcde9\"",
         )],
         params: &[PATH],
         variadic: None,
@@ -124,7 +124,7 @@ pub(super) const TABLE: &[Function] = &[
               are not UTF-8 too.",
         examples: &[(
             "filesha512(\"hello.txt\")",
-            "\"3615f80c9d293ed7402687f94b22d58e529b8cc7916f8fac7fddf7fbd5af4cf777d3d795a7a00a16bf7e7f3fb9561ee9baae480da9fe7a18769e71886b03f315\"",
+            "\"309ecc489c12d6eb4cc40f50c902f2b4d0ed77ee511a7c7a9bcd3ca86d4cd86f989dd35bc5ff499670da34255b45b0cfd830e81f605dcf7dc5542e93ae9cd76f\"",
         )],
         params: &[PATH],
         variadic: None,

@@ -6,7 +6,10 @@ use std::sync::Arc;
 use fleet_syntax::tree::{Call, Expr, ExprKind, Ident, ObjectItem};
 use fleet_syntax::{Diagnostic, Span, nearest};
 
-use crate::{ConvertError, Kind, Number, ObjectType, Type, Value, convert};
+use crate::eval::{Names, evaluate};
+use crate::outside::Memory;
+use crate::references::{calls, references};
+use crate::{ConvertError, ObjectType, Type, Value, convert};
 
 /// What a variable accepts: a type, and what optional attributes are when they are left out.
 #[derive(Clone, Debug, PartialEq)]
@@ -142,20 +145,22 @@ fn parse(expr: &Expr) -> Result<Constraint, Diagnostic> {
             "list" | "set" | "map" => {
                 Err(invalid(expr.span, format!("`{}` needs the type of its elements.", name.name)).help(
                     format!(
-                        "write {}(string), or {}(any) for elements of whatever type",
+                        "write `{}(string)`, or `{}(any)` for elements of whatever type",
                         name.name, name.name
                     ),
                 ))
             }
             "tuple" => Err(invalid(expr.span, "`tuple` needs the types of its elements.")
-                .help("write tuple([string, number])")),
+                .help("write `tuple([string, number])`")),
             "object" => Err(invalid(expr.span, "`object` needs its attributes and their types.")
-                .help("write object({ name = string })")),
+                .help("write `object({ name = string })`")),
             _ => Err(unknown_type(name)),
         },
         ExprKind::Call(call) => parse_call(call),
-        ExprKind::String(text) => Err(invalid(expr.span, "A type is written without quotes.")
-            .help(format!("write {text}, or the type that is meant"))),
+        ExprKind::String(text) => {
+            let error = invalid(expr.span, "A type is written without quotes.");
+            Err(if TYPES.contains(&&**text) { error.help(format!("write `{text}`")) } else { error })
+        }
         _ => Err(invalid(
             expr.span,
             "A type is one of string, number, bool and any, or built from them as in list(string).",
@@ -172,18 +177,18 @@ fn parse_call(call: &Call) -> Result<Constraint, Diagnostic> {
         "tuple" => match call.args.as_slice() {
             [Expr { kind: ExprKind::Tuple(elements), .. }] if !call.expand_last => tuple(elements),
             _ => Err(invalid(name.span, "`tuple` takes the types of its elements in brackets.")
-                .help("write tuple([string, number])")),
+                .help("write `tuple([string, number])`")),
         },
         "object" => match call.args.as_slice() {
             [Expr { kind: ExprKind::Object(items), .. }] if !call.expand_last => object(items),
             _ => Err(invalid(name.span, "`object` takes its attributes and their types in braces.")
-                .help("write object({ name = string })")),
+                .help("write `object({ name = string })`")),
         },
         "optional" => Err(invalid(name.span, "Only attributes of an object type can be optional.")
             .help("a variable that may be left out needs a default")),
         primitive @ ("string" | "number" | "bool" | "any") => {
             Err(invalid(name.span, format!("`{primitive}` takes no arguments."))
-                .help(format!("write {primitive}")))
+                .help(format!("write `{primitive}`")))
         }
         _ => Err(unknown_type(name)),
     }
@@ -199,7 +204,7 @@ fn collection(call: &Call, build: fn(Type) -> Type) -> Result<Constraint, Diagno
         _ => {
             let name = &call.name.name;
             Err(invalid(call.name.span, format!("`{name}` takes one argument, the type of its elements."))
-                .help(format!("write {name}(string), or {name}(any) for elements of whatever type")))
+                .help(format!("write `{name}(string)`, or `{name}(any)` for elements of whatever type")))
         }
     }
 }
@@ -248,7 +253,7 @@ fn optional(call: &Call) -> Result<(Constraint, Option<Value>), Diagnostic> {
         [ty, default] if !call.expand_last => (ty, Some(default)),
         _ => {
             return Err(invalid(call.name.span, "`optional` takes a type and, if wanted, a default.")
-                .help("write optional(string) or optional(string, \"value\")"));
+                .help("write `optional(string)` or `optional(string, \"value\")`"));
         }
     };
     let constraint = parse(ty)?;
@@ -262,39 +267,20 @@ fn optional(call: &Call) -> Result<(Constraint, Option<Value>), Diagnostic> {
     Ok((constraint, Some(value)))
 }
 
-/// The value of an expression that refers to nothing.
+/// The value of an expression that refers to nothing and calls nothing.
 fn constant(expr: &Expr) -> Result<Value, Diagnostic> {
-    let value = match &expr.kind {
-        ExprKind::Null => Value::null(),
-        ExprKind::Bool(value) => Value::from(*value),
-        ExprKind::Number(text) => {
-            Number::parse(text).map(Value::from).ok_or_else(|| not_constant(expr.span))?
-        }
-        ExprKind::String(text) => Kind::String(text.clone()).into(),
-        ExprKind::Tuple(items) => Value::tuple(items.iter().map(constant).collect::<Result<Vec<_>, _>>()?),
-        ExprKind::Object(items) => {
-            let mut attributes = BTreeMap::new();
-            for ObjectItem { key, value } in items {
-                let name = match &key.kind {
-                    ExprKind::Variable(Ident { name, .. }) | ExprKind::String(name) => name.clone(),
-                    _ => return Err(not_constant(key.span)),
-                };
-                attributes.insert(name, constant(value)?);
-            }
-            Value::object(attributes)
-        }
-        ExprKind::Parens(inner) => constant(inner)?,
-        _ => return Err(not_constant(expr.span)),
-    };
-    Ok(value)
-}
-
-fn not_constant(span: Span) -> Diagnostic {
-    Diagnostic::error(
-        span,
-        "default is not constant",
-        "The default of an optional attribute cannot refer to anything.",
-    )
+    if let Some(name) = calls(expr).first() {
+        let detail = "The default of an optional attribute is a constant: it cannot call functions.";
+        return Err(Diagnostic::error(name.span, "invalid default", detail));
+    }
+    if let Some(reference) = references(expr).first() {
+        let detail = "The default of an optional attribute is a constant: it cannot refer to anything.";
+        return Err(Diagnostic::error(reference.span, "invalid default", detail).help("put text in quotes"));
+    }
+    evaluate(expr, &Names::default(), &Memory::new()).map_err(|diagnostics| {
+        let first = diagnostics.into_iter().next();
+        first.unwrap_or_else(|| Diagnostic::error(expr.span, "invalid default", "It has no value."))
+    })
 }
 
 fn invalid(span: Span, detail: impl Into<String>) -> Diagnostic {
@@ -305,7 +291,165 @@ fn unknown_type(name: &Ident) -> Diagnostic {
     let diagnostic =
         Diagnostic::error(name.span, "unknown type", format!("There is no type called \"{}\".", name.name));
     match nearest(&name.name, TYPES) {
-        Some(near) => diagnostic.help(format!("did you mean {near}?")),
+        Some(near) => diagnostic.help(format!("did you mean `{near}`?")),
         None => diagnostic.help(format!("the types are {}", TYPES.join(", "))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use fleet_syntax::FileId;
+    use fleet_syntax::parse::parse_expression;
+
+    use super::*;
+    use crate::print;
+
+    fn expression(text: &str) -> Expr {
+        let (expr, diagnostics) = parse_expression(FileId(0), text);
+        assert_eq!(diagnostics, [], "{text}");
+        expr
+    }
+
+    fn constraint(text: &str) -> Constraint {
+        parse_constraint(&expression(text)).unwrap_or_else(|error| panic!("{text}: {error:?}"))
+    }
+
+    /// What a value becomes, printed on one line, or why it does not fit.
+    fn apply(ty: &str, value: &str) -> String {
+        let value = evaluate(&expression(value), &Names::default(), &Memory::new()).unwrap();
+        match constraint(ty).apply(&value) {
+            Ok(value) => print(&value).split_whitespace().collect::<Vec<_>>().join(" "),
+            Err(error) => error.to_string(),
+        }
+    }
+
+    #[test]
+    fn types_are_written_as_they_are_read() {
+        for text in [
+            "any",
+            "list(string)",
+            "set(any)",
+            "map(list(bool))",
+            "tuple([])",
+            "tuple([string, number])",
+            "object({})",
+            "object({a=number, b=optional(list(any))})",
+        ] {
+            assert_eq!(constraint(text).ty.to_string(), text);
+        }
+        assert_eq!(constraint("list").ty, Type::list(Type::Any));
+        assert_eq!(constraint("map").ty, Type::map(Type::Any));
+    }
+
+    #[test]
+    fn what_is_no_type() {
+        let table = [
+            ("\"string\"", "A type is written without quotes."),
+            ("strin", "There is no type called \"strin\"."),
+            ("strin(any)", "There is no type called \"strin\"."),
+            (
+                "(string)",
+                "A type is one of string, number, bool and any, or built from them as in list(string).",
+            ),
+            ("set", "`set` needs the type of its elements."),
+            ("list(list)", "`list` needs the type of its elements."),
+            ("list(string, number)", "`list` takes one argument, the type of its elements."),
+            ("string(any)", "`string` takes no arguments."),
+            ("tuple(string)", "`tuple` takes the types of its elements in brackets."),
+            ("object([string])", "`object` takes its attributes and their types in braces."),
+            ("object({\"a\"=string})", "The names of attributes are written without quotes or brackets."),
+            ("object({a=string, a=number})", "The attribute \"a\" is declared twice."),
+            ("optional(string)", "Only attributes of an object type can be optional."),
+            ("object({a=optional()})", "`optional` takes a type and, if wanted, a default."),
+            (
+                "object({a=optional(number, \"x\")})",
+                "The default of an optional attribute must fit its type: a number is required, and this text is not one.",
+            ),
+            (
+                "object({a=optional(number, max(1, 2))})",
+                "The default of an optional attribute is a constant: it cannot call functions.",
+            ),
+            (
+                "object({a=optional(string, [for x in var.y : x])})",
+                "The default of an optional attribute is a constant: it cannot refer to anything.",
+            ),
+        ];
+        for (text, detail) in table {
+            let error = parse_constraint(&expression(text)).expect_err(text);
+            assert_eq!(error.detail, detail, "{text}");
+        }
+        let help = parse_constraint(&expression("strin")).unwrap_err().help;
+        assert_eq!(help.as_deref(), Some("did you mean `string`?"));
+    }
+
+    #[test]
+    fn defaults_are_filled_in() {
+        let table = [
+            ("object({a=optional(number, \"5\")})", "{}", "{ \"a\" = 5 }"),
+            ("object({a=optional(number, 1+2)})", "{a=null}", "{ \"a\" = 3 }"),
+            ("object({a=optional(any, 5)})", "{a=null}", "{ \"a\" = 5 }"),
+            (
+                "object({a=number, b=optional(string)})",
+                "{a=\"1\", c=3}",
+                "{ \"a\" = 1 \"b\" = tostring(null) }",
+            ),
+            (
+                "object({a=optional(list(object({b=optional(string,\"d\")})), [{}])})",
+                "{}",
+                "{ \"a\" = tolist([ { \"b\" = \"d\" }, ]) }",
+            ),
+            (
+                "list(object({a=optional(number,1)}))",
+                "[{}, {a=2}, {a=null, c=1}]",
+                "tolist([ { \"a\" = 1 }, { \"a\" = 2 }, { \"a\" = 1 }, ])",
+            ),
+            ("set(object({a=optional(number,1)}))", "[{}, {a=1}]", "toset([ { \"a\" = 1 }, ])"),
+            ("map(object({a=optional(number,1)}))", "{x={}}", "tomap({ \"x\" = { \"a\" = 1 } })"),
+            ("tuple([object({a=optional(number,1)}), string])", "[{}, 5]", "[ { \"a\" = 1 }, \"5\", ]"),
+            (
+                "object({a=optional(object({b=optional(string,\"d\")}))})",
+                "{}",
+                "{ \"a\" = null /* object */ }",
+            ),
+            (
+                "object({a=optional(object({b=optional(string,\"d\")}), {})})",
+                "{a=null}",
+                "{ \"a\" = { \"b\" = \"d\" } }",
+            ),
+            ("list(object({a=optional(number,1)}))", "[]", "tolist([])"),
+            ("map(object({a=optional(number,1)}))", "null", "tomap(null) /* of object */"),
+        ];
+        for (ty, value, expected) in table {
+            assert_eq!(apply(ty, value), expected, "{ty} of {value}");
+        }
+    }
+
+    #[test]
+    fn values_that_do_not_fit() {
+        let table = [
+            (
+                "object({a=list(number)})",
+                "{a=[1, true]}",
+                "attribute \"a\": element 1: a number is required, not a bool",
+            ),
+            ("list(string)", "\"x\"", "a list of string is required, not a string"),
+            ("map(any)", "[1]", "a map is required, not a tuple"),
+            ("list(any)", "[1, true]", "all elements must have the same type, and these have none in common"),
+            ("object({a=string})", "{}", "the attribute \"a\" is required"),
+            (
+                "object({a=object({b=number})})",
+                "{a={b=\"x\"}}",
+                "attribute \"a\": attribute \"b\": a number is required, and this text is not one",
+            ),
+            (
+                "map(bool)",
+                "{x=\"yes\"}",
+                "attribute \"x\": a bool is required, which as text is \"true\" or \"false\"",
+            ),
+            ("tuple([string])", "[]", "a tuple of 1 element is required, not of 0"),
+        ];
+        for (ty, value, expected) in table {
+            assert_eq!(apply(ty, value), expected, "{ty} of {value}");
+        }
     }
 }

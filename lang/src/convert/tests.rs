@@ -1,11 +1,31 @@
-//! Laws of conversion; tables of single conversions are among the tests of the expressions that cause them.
+//! Laws of conversion, and examples as Terraform answers them.
 
+use fleet_syntax::FileId;
+use fleet_syntax::parse::parse_expression;
 use proptest::prelude::*;
 
 use super::types::possible;
 use super::unify::Unifier;
 use super::*;
 use crate::arbitrary::{assert_well_formed, types, values, values_of, wanted_types};
+use crate::eval::{Names, evaluate};
+use crate::outside::Memory;
+use crate::print;
+
+/// Each line of the file is an expression and what it prints, on one line.
+#[test]
+fn examples() {
+    for line in include_str!("examples.txt").lines() {
+        let (text, expected) = line.split_once(" ⇒ ").expect("an expression and its value");
+        let (expr, diagnostics) = parse_expression(FileId(0), text);
+        assert_eq!(diagnostics, [], "{text}");
+        let printed = match evaluate(&expr, &Names::default(), &Memory::new()) {
+            Ok(value) => print(&value).split_whitespace().collect::<Vec<_>>().join(" "),
+            Err(_) => "error".to_owned(),
+        };
+        assert_eq!(printed, expected, "{text}");
+    }
+}
 
 /// A value together with a type that it may or may not fit.
 fn conversions() -> impl Strategy<Value = (Value, Type)> {

@@ -128,12 +128,27 @@ pub(super) fn mismatch(from: &Type, to: &Type) -> ConvertError {
     inner.unwrap_or_else(|| ConvertError::new(format!("{} is required, not {}", noun(to), noun(from))))
 }
 
-/// A type in the words of a sentence: `a number`, `a list(string)`.
+/// A type in the words of a sentence, such as `a list of string`. What objects and tuples consist of is left out: the
+/// path leads to the part that does not fit.
 fn noun(ty: &Type) -> String {
     match ty {
-        Type::Object(object) if object.attributes.is_empty() => "an object".to_owned(),
-        Type::Object(_) => format!("an {ty}"),
         Type::Any => "a value".to_owned(),
-        _ => format!("a {ty}"),
+        Type::Object(_) => "an object".to_owned(),
+        _ => format!("a {}", short(ty)),
+    }
+}
+
+fn short(ty: &Type) -> String {
+    let of = |name: &str, element: &Type| match element {
+        Type::Any => name.to_owned(),
+        _ => format!("{name} of {}", short(element)),
+    };
+    match ty {
+        Type::List(element) => of("list", element),
+        Type::Set(element) => of("set", element),
+        Type::Map(element) => of("map", element),
+        Type::Tuple(_) => "tuple".to_owned(),
+        Type::Object(_) => "object".to_owned(),
+        Type::Any | Type::Bool | Type::Number | Type::String => ty.to_string(),
     }
 }

@@ -134,6 +134,8 @@ pub struct Output {
 pub struct Call {
     /// The name.
     pub name: Ident,
+    /// Where the module is; none if that is not a local path, which has been reported.
+    pub source: Option<Source>,
     /// The module it calls; none if that could not be loaded, which has been reported.
     pub module: Option<ModuleId>,
     /// The inputs: every argument that is not one of the others here.
@@ -146,6 +148,15 @@ pub struct Call {
     pub providers: Vec<(ProviderRef, ProviderRef)>,
     /// `module "name"`
     pub header: Span,
+}
+
+/// Where the module of a call is.
+#[derive(Clone, Debug)]
+pub struct Source {
+    /// The path relative to the calling module, starting with `./` or `../`.
+    pub path: Arc<str>,
+    /// Where that is said.
+    pub span: Span,
 }
 
 /// `provider "name" { … }`
@@ -209,6 +220,18 @@ pub struct Import {
     pub provider: Option<ProviderRef>,
     /// `import`
     pub header: Span,
+}
+
+impl Module {
+    /// All calls, those in fleets included.
+    pub fn all_calls(&self) -> impl Iterator<Item = &Call> {
+        self.calls.values().chain(self.fleets.values().flat_map(|fleet| fleet.calls.values()))
+    }
+
+    /// All calls, those in fleets included.
+    pub(super) fn all_calls_mut(&mut self) -> impl Iterator<Item = &mut Call> {
+        self.calls.values_mut().chain(self.fleets.values_mut().flat_map(|fleet| fleet.calls.values_mut()))
+    }
 }
 
 impl Variable {

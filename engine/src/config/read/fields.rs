@@ -1,0 +1,169 @@
+//! One block being read: its arguments and nested blocks are taken out by name, and what is left at the end is
+//! reported as unknown, with the nearest of the names that were asked for.
+
+use std::sync::Arc;
+
+use fleet_syntax::tree::{Attribute, Block, Body, Expr, ExprKind, Ident};
+use fleet_syntax::{Diagnostic, Span, nearest};
+
+use super::report::Report;
+use crate::config::constant;
+
+/// A block being read.
+pub(super) struct Fields<'r> {
+    /// Where problems go.
+    pub(super) report: &'r mut Report,
+    /// The word the block starts with.
+    pub(super) kind: Ident,
+    /// The word and the labels.
+    pub(super) header: Span,
+    body: Body,
+    arguments: Vec<&'static str>,
+    blocks: Vec<&'static str>,
+}
+
+impl<'r> Fields<'r> {
+    /// Starts to read a block whose labels have been read.
+    pub(super) fn new(block: Block, report: &'r mut Report) -> Fields<'r> {
+        let Block { kind, body, header, .. } = block;
+        Fields { report, kind, header, body, arguments: Vec::new(), blocks: Vec::new() }
+    }
+
+    /// Takes an argument.
+    pub(super) fn attribute(&mut self, name: &'static str) -> Option<Attribute> {
+        self.arguments.push(name);
+        let index = self.body.attributes.iter().position(|a| &*a.name.name == name)?;
+        Some(self.body.attributes.remove(index))
+    }
+
+    /// Takes the value of an argument.
+    pub(super) fn expr(&mut self, name: &'static str) -> Option<Expr> {
+        self.attribute(name).map(|attribute| attribute.value)
+    }
+
+    /// Takes an argument that is a constant truth.
+    pub(super) fn truth(&mut self, name: &'static str) -> Option<bool> {
+        let expr = self.expr(name)?;
+        constant::truth(&expr, &mut self.report.diagnostics)
+    }
+
+    /// Takes an argument that is a constant text.
+    pub(super) fn text(&mut self, name: &'static str) -> Option<Arc<str>> {
+        let expr = self.expr(name)?;
+        constant::text(&expr, &mut self.report.diagnostics)
+    }
+
+    /// Takes the value of an argument that must be there; reports it if not, and lets nothing stand in its place.
+    pub(super) fn required(&mut self, name: &'static str) -> Expr {
+        self.expr(name).unwrap_or_else(|| {
+            self.missing(name);
+            Expr { kind: ExprKind::Invalid, span: self.header }
+        })
+    }
+
+    /// Reports an argument that must be there.
+    pub(super) fn missing(&mut self, name: &str) {
+        if self.is_incomplete() {
+            return;
+        }
+        let detail = format!("`{}` needs the argument `{name}`.", self.kind.name);
+        let diagnostic = match self.body.blocks_of(name).next() {
+            Some(block) => Diagnostic::error(block.header, format!("`{name}` is not a block"), detail)
+                .help(format!("Write it with an equals sign: `{name} = …`.")),
+            None => Diagnostic::error(self.header, format!("missing argument `{name}`"), detail)
+                .help(format!("Add `{name} = …`.")),
+        };
+        self.body.blocks.retain(|block| &*block.kind.name != name);
+        self.report.push(diagnostic);
+    }
+
+    /// Takes all blocks that start with a word.
+    pub(super) fn blocks(&mut self, kind: &'static str) -> Vec<Block> {
+        self.blocks.push(kind);
+        self.stray_blocks(kind)
+    }
+
+    /// Takes blocks that do not belong here, so that they are no suggestion either.
+    pub(super) fn stray_blocks(&mut self, kind: &'static str) -> Vec<Block> {
+        self.body.blocks.extract_if(.., |block| &*block.kind.name == kind).collect()
+    }
+
+    /// Whether what seems to be missing may have been written, but could not be parsed.
+    pub(super) fn is_incomplete(&self) -> bool {
+        self.body.incomplete
+    }
+
+    /// Takes the only block that starts with a word; reports further ones.
+    pub(super) fn block(&mut self, kind: &'static str) -> Option<Block> {
+        let mut blocks = self.blocks(kind).into_iter();
+        let first = blocks.next()?;
+        for extra in blocks {
+            let error =
+                Diagnostic::error(extra.header, format!("second `{kind}` block"), "One is allowed here.");
+            let error = error.related(first.header, "the first one");
+            self.report.push(error.help("Put everything into one block."));
+        }
+        Some(first)
+    }
+
+    /// Takes a block without labels that may be there once.
+    pub(super) fn plain_block(&mut self, kind: &'static str) -> Option<Block> {
+        let mut block = self.block(kind)?;
+        self.report.labels::<0>(&mut block, []);
+        Some(block)
+    }
+
+    /// Takes all that is left, for a schema or as the inputs of a module.
+    pub(super) fn rest(self) -> Body {
+        self.body
+    }
+
+    /// Ends the reading: whatever is left is unknown.
+    pub(super) fn finish(self) {
+        let kind = &self.kind.name;
+        for Attribute { name, .. } in &self.body.attributes {
+            let diagnostic = if self.blocks.contains(&&*name.name) {
+                Diagnostic::error(
+                    name.span,
+                    format!("`{}` is a block", name.name),
+                    "A block has no equals sign.",
+                )
+                .help(format!("Write `{} {{ … }}`.", name.name))
+            } else {
+                let detail = format!("`{kind}` has no argument of that name.");
+                let help = suggestion(&name.name, &self.arguments, "It takes");
+                let error = Diagnostic::error(name.span, format!("unknown argument `{}`", name.name), detail);
+                if let Some(help) = help { error.help(help) } else { error }
+            };
+            self.report.push(diagnostic);
+        }
+        for block in &self.body.blocks {
+            let name = &block.kind.name;
+            let diagnostic = if self.arguments.contains(&&**name) {
+                Diagnostic::error(
+                    block.header,
+                    format!("`{name}` is not a block"),
+                    "An argument has an equals sign.",
+                )
+                .help(format!("Write `{name} = …`."))
+            } else {
+                let detail = format!("`{kind}` has no block of that name.");
+                let help = suggestion(name, &self.blocks, "It takes blocks named");
+                let error = Diagnostic::error(block.header, format!("unknown block `{name}`"), detail);
+                if let Some(help) = help { error.help(help) } else { error }
+            };
+            self.report.push(diagnostic);
+        }
+    }
+}
+
+/// The name somebody may have meant, or else all there are.
+fn suggestion(name: &str, known: &[&'static str], lead: &str) -> Option<String> {
+    if known.is_empty() {
+        return None;
+    }
+    Some(match nearest(name, known.iter().copied()) {
+        Some(near) => format!("Did you mean `{near}`?"),
+        None => format!("{lead} `{}`.", known.join("`, `")),
+    })
+}

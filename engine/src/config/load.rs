@@ -6,7 +6,7 @@ use std::path::{Component, Path, PathBuf};
 
 use fleet_lang::Outside;
 use fleet_syntax::tree::Body;
-use fleet_syntax::{Diagnostic, Diagnostics, FileId, Severity, Sources, Span};
+use fleet_syntax::{Diagnostic, Diagnostics, FileId, Severity, Sources, decode};
 use rayon::prelude::*;
 
 use super::calls;
@@ -59,13 +59,13 @@ pub(super) fn read_text(
         let detail = format!("It has {} bytes, and at most {MAX_BYTES} are read.", bytes.len());
         return Err(plain(format!("`{name}` is too large"), detail, "Split it into several files."));
     }
-    String::from_utf8(bytes).map(|text| sources.add(&*name, text)).map_err(|error| {
-        let start = error.utf8_error().valid_up_to() as u32;
-        let file = sources.add(&*name, String::from_utf8_lossy(error.as_bytes()));
-        let span = Span { file, start, end: start + char::REPLACEMENT_CHARACTER.len_utf8() as u32 };
-        Diagnostic::error(span, "not UTF-8", "The text contains bytes that are no UTF-8 characters.")
-            .help("Save the file in the encoding UTF-8.")
-    })
+    match decode(&bytes) {
+        Ok(text) => Ok(sources.add(name, text)),
+        Err(error) => {
+            let file = sources.add(name, &*error.text);
+            Err(error.diagnostic(file))
+        }
+    }
 }
 
 /// The path of a file as people see it: the place where the command works is no part of it.

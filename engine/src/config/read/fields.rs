@@ -114,56 +114,53 @@ impl<'r> Fields<'r> {
     }
 
     /// Takes all that is left, for a schema or as the inputs of a module.
-    pub(super) fn rest(self) -> Body {
+    pub(super) fn rest(mut self) -> Body {
+        self.wrong_forms();
         self.body
     }
 
     /// Ends the reading: whatever is left is unknown.
-    pub(super) fn finish(self) {
+    pub(super) fn finish(mut self) {
+        self.wrong_forms();
         let kind = &self.kind.name;
         for Attribute { name, .. } in &self.body.attributes {
-            let diagnostic = if self.blocks.contains(&&*name.name) {
-                Diagnostic::error(
-                    name.span,
-                    format!("`{}` is a block", name.name),
-                    "A block has no equals sign.",
-                )
-                .help(format!("Write `{} {{ … }}`.", name.name))
-            } else {
-                let detail = format!("`{kind}` has no argument of that name.");
-                let help = suggestion(&name.name, &self.arguments, "It takes");
-                let error = Diagnostic::error(name.span, format!("unknown argument `{}`", name.name), detail);
-                if let Some(help) = help { error.help(help) } else { error }
-            };
-            self.report.push(diagnostic);
+            let detail = format!("`{kind}` has no argument of that name.");
+            let error = Diagnostic::error(name.span, format!("unknown argument `{}`", name.name), detail);
+            self.report.push(suggest(error, &name.name, &self.arguments, "It takes"));
         }
         for block in &self.body.blocks {
             let name = &block.kind.name;
-            let diagnostic = if self.arguments.contains(&&**name) {
-                Diagnostic::error(
-                    block.header,
-                    format!("`{name}` is not a block"),
-                    "An argument has an equals sign.",
-                )
-                .help(format!("Write `{name} = …`."))
-            } else {
-                let detail = format!("`{kind}` has no block of that name.");
-                let help = suggestion(name, &self.blocks, "It takes blocks named");
-                let error = Diagnostic::error(block.header, format!("unknown block `{name}`"), detail);
-                if let Some(help) = help { error.help(help) } else { error }
-            };
-            self.report.push(diagnostic);
+            let detail = format!("`{kind}` has no block of that name.");
+            let error = Diagnostic::error(block.header, format!("unknown block `{name}`"), detail);
+            self.report.push(suggest(error, name, &self.blocks, "It takes blocks named"));
+        }
+    }
+
+    /// Takes out blocks that are written as arguments, and arguments that are written as blocks.
+    fn wrong_forms(&mut self) {
+        let Fields { body, blocks, arguments, report, .. } = self;
+        for Attribute { name, .. } in body.attributes.extract_if(.., |a| blocks.contains(&&*a.name.name)) {
+            let error = Diagnostic::error(
+                name.span,
+                format!("`{}` is a block", name.name),
+                "A block has no equals sign.",
+            );
+            report.push(error.help(format!("Write `{} {{ … }}`.", name.name)));
+        }
+        for block in body.blocks.extract_if(.., |b| arguments.contains(&&*b.kind.name)) {
+            let name = &block.kind.name;
+            let detail = "An argument has an equals sign.";
+            let error = Diagnostic::error(block.header, format!("`{name}` is not a block"), detail);
+            report.push(error.help(format!("Write `{name} = …`.")));
         }
     }
 }
 
-/// The name somebody may have meant, or else all there are.
-fn suggestion(name: &str, known: &[&'static str], lead: &str) -> Option<String> {
-    if known.is_empty() {
-        return None;
+/// Adds the name somebody may have meant, or else all there are.
+fn suggest(error: Diagnostic, name: &str, known: &[&'static str], lead: &str) -> Diagnostic {
+    match nearest(name, known.iter().copied()) {
+        Some(near) => error.help(format!("Did you mean `{near}`?")),
+        None if known.is_empty() => error.help("Remove it."),
+        None => error.help(format!("{lead} `{}`.", known.join("`, `"))),
     }
-    Some(match nearest(name, known.iter().copied()) {
-        Some(near) => format!("Did you mean `{near}`?"),
-        None => format!("{lead} `{}`.", known.join("`, `")),
-    })
 }

@@ -33,7 +33,7 @@ fn files_that_are_no_text() {
         .link("d.fleet.hcl", "gone");
     let (_, sources, diagnostics) = load_all(&outside);
     let found = findings(&diagnostics, &sources);
-    assert_eq!(found[..2], ["- cannot read `d.fleet.hcl`", "a.fleet.hcl:2:8 not UTF-8"]);
+    assert_eq!(found[..2], ["- cannot read `d.fleet.hcl`", "a.fleet.hcl:2:8 invalid UTF-8"]);
     assert!(found[2].starts_with("b.fleet.hcl:2:"), "{found:?}");
     assert_eq!(found.last().unwrap(), "c.fleet.hcl:1:1 unknown block `wat`");
 }

@@ -119,7 +119,7 @@ fn text_is_read_by_type() {
         ("text=", "text", "\"\""),
         ("text= 7 ", "text", "\" 7 \""),
         ("text=a=b", "text", "\"a=b\""),
-        ("text=${x}", "text", "\"$${x}\""),
+        ("text=${x}", "text", "\"${x}\""),
         ("none=[1]", "none", "\"[1]\""),
         ("number=5", "number", "5"),
         ("list=[\"a\", 2]", "list", "tolist([ \"a\", \"2\", ])"),

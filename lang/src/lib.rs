@@ -21,6 +21,7 @@ pub mod number;
 pub mod outside;
 pub mod print;
 pub mod references;
+mod same;
 pub mod set;
 pub mod types;
 pub mod value;

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use super::{Body, CallError, Function, Group, Param, ParamType, Returns};
 use crate::convert::{convert, unify};
 use crate::eval::{MAX_ELEMENTS, unknown_from};
-use crate::set::exact_text;
+use crate::same::Same;
 use crate::{Kind, Marks, Type, Value};
 
 pub(super) const TABLE: &[Function] = &[
@@ -98,14 +98,10 @@ fn setunion(args: &[Value]) -> Result<Value, CallError> {
 /// Keeps those elements of the first set that all of the others have, or that none of them has.
 fn filter(args: &[Value], wanted: bool) -> Result<Value, CallError> {
     let (sets, element) = common_sets(args)?;
-    let items = |set: &Value| set.items().unwrap_or_default().to_vec();
-    let texts = |set| items(set).iter().map(exact_text).collect::<HashSet<_>>();
-    let others: Vec<HashSet<String>> = sets[1..].iter().map(texts).collect();
-    let mut kept = items(&sets[0]);
-    kept.retain(|item| {
-        let text = exact_text(item);
-        others.iter().all(|other| other.contains(&text) == wanted)
-    });
+    let others: Vec<HashSet<Same<'_>>> =
+        sets[1..].iter().map(|set| set.items().unwrap_or_default().iter().map(Same).collect()).collect();
+    let mut kept = sets[0].items().unwrap_or_default().to_vec();
+    kept.retain(|item| others.iter().all(|other| other.contains(&Same(item)) == wanted));
     Ok(Value::set(element, kept))
 }
 

@@ -6,7 +6,7 @@ use super::super::args::{items, whole};
 use super::super::{Body, CallError, Function, Group, Param, ParamType, Returns};
 use crate::convert::{convert, unify};
 use crate::eval::{unknown_from, unknown_result};
-use crate::set::exact_text;
+use crate::same::Same;
 use crate::{Kind, Type, Value, equal};
 
 pub(in super::super) const TABLE: &[Function] = &[
@@ -258,12 +258,12 @@ fn matchkeys(args: &[Value]) -> Result<Value, CallError> {
         return Ok(unknown_result(ty, args));
     }
     let keys = key_type(args)?;
-    let texts = |index: usize| {
-        let list = convert(&args[index], &keys).map_err(|error| CallError::arg(index, error.to_string()))?;
-        Ok(list.items().unwrap_or_default().iter().map(exact_text).collect::<Vec<_>>())
-    };
-    let wanted: HashSet<String> = texts(2)?.into_iter().collect();
-    let found = items(args, 0).iter().zip(texts(1)?).filter(|(_, key)| wanted.contains(key));
+    let converted =
+        |index: usize| convert(&args[index], &keys).map_err(|error| CallError::arg(index, error.to_string()));
+    let (keys, wanted) = (converted(1)?, converted(2)?);
+    let wanted: HashSet<Same<'_>> = wanted.items().unwrap_or_default().iter().map(Same).collect();
+    let keyed = items(args, 0).iter().zip(keys.items().unwrap_or_default());
+    let found = keyed.filter(|(_, key)| wanted.contains(&Same(key)));
     let element = super::element_type(&ty).cloned().unwrap_or(Type::Any);
     Ok(Value::list(element, found.map(|(value, _)| value.clone()).collect()))
 }

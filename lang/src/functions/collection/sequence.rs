@@ -8,7 +8,7 @@ use super::super::{Body, CallError, Function, Group, Param, ParamType, Returns};
 use super::{check_size, element_type, marks_of};
 use crate::convert::{convert, unify};
 use crate::eval::unknown_from;
-use crate::set::exact_text;
+use crate::same::Same;
 use crate::{Kind, Number, Type, Value};
 
 pub(in super::super) const TABLE: &[Function] = &[
@@ -149,7 +149,7 @@ fn concat(args: &[Value]) -> Result<Value, CallError> {
 
 fn distinct(args: &[Value]) -> Result<Value, CallError> {
     let mut seen = HashSet::new();
-    let first = items(args, 0).iter().filter(|item| seen.insert(exact_text(item))).cloned().collect();
+    let first = items(args, 0).iter().filter(|item| seen.insert(Same(item))).cloned().collect();
     Ok(Value::list(element_type(&args[0].ty()).cloned().unwrap_or(Type::Any), first))
 }
 

@@ -98,8 +98,8 @@ pub(in super::super) const TABLE: &[Function] = &[
             "tolist([\n  \"i-2\",\n  \"i-3\",\n])",
         )],
         params: &[
-            Param::new("values", ParamType::List(&ParamType::Any)).wholly_known(),
-            Param::new("keys", ParamType::List(&ParamType::Any)).wholly_known(),
+            Param::new("values", ParamType::List(&ParamType::Any)),
+            Param::new("keys", ParamType::List(&ParamType::Any)),
             Param::new("searchset", ParamType::List(&ParamType::Any)),
         ],
         variadic: None,
@@ -242,19 +242,20 @@ fn index(args: &[Value]) -> Result<Value, CallError> {
 }
 
 fn matchkeys_type(args: &[Value]) -> Result<Type, CallError> {
-    if let (Some(values), Some(keys)) = (args[0].items(), args[1].items())
-        && values.len() != keys.len()
-    {
-        let message = format!("there are {} values but {} keys", values.len(), keys.len());
-        return Err(CallError::arg(1, message));
-    }
     key_type(args)?;
     Ok(args[0].ty())
 }
 
 fn matchkeys(args: &[Value]) -> Result<Value, CallError> {
+    let (values, keys, wanted) = (items(args, 0), items(args, 1), items(args, 2));
+    if values.len() != keys.len() {
+        let message = format!("there are {} values but {} keys", values.len(), keys.len());
+        return Err(CallError::arg(1, message));
+    }
     let ty = matchkeys_type(args)?;
-    if !args[2].is_wholly_known() && !items(args, 1).is_empty() {
+    // Without keys, or without any that are wanted, nothing can be found whatever is unknown.
+    let decided = keys.is_empty() || wanted.is_empty();
+    if !decided && !args.iter().all(Value::is_wholly_known) {
         return Ok(unknown_result(ty, args));
     }
     let keys = key_type(args)?;
@@ -262,7 +263,7 @@ fn matchkeys(args: &[Value]) -> Result<Value, CallError> {
         |index: usize| convert(&args[index], &keys).map_err(|error| CallError::arg(index, error.to_string()));
     let (keys, wanted) = (converted(1)?, converted(2)?);
     let wanted: HashSet<Same<'_>> = wanted.items().unwrap_or_default().iter().map(Same).collect();
-    let keyed = items(args, 0).iter().zip(keys.items().unwrap_or_default());
+    let keyed = values.iter().zip(keys.items().unwrap_or_default());
     let found = keyed.filter(|(_, key)| wanted.contains(&Same(key)));
     let element = super::element_type(&ty).cloned().unwrap_or(Type::Any);
     Ok(Value::list(element, found.map(|(value, _)| value.clone()).collect()))

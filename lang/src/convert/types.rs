@@ -18,12 +18,13 @@ pub fn can_convert(from: &Type, to: &Type) -> bool {
 pub(super) fn possible(from: &Type, to: &Type, unifier: &Unifier) -> bool {
     let safely = unifier.safely;
     let possible = |from: &Type, to: &Type| possible(from, to, unifier);
-    let all = |types: &[Type], to: &Type| {
-        if *to == Type::Any {
-            types.is_empty() || unifier.unify(types).is_some()
-        } else {
-            types.iter().all(|ty| possible(ty, to))
-        }
+    let all = |types: &[Type], to: &Type| match to {
+        Type::Any => types.is_empty() || unifier.unify(types).is_some(),
+        _ => types.iter().all(|ty| possible(ty, to)),
+    };
+    // Beside a null without a type, the elements of a list must not leave their own type open.
+    let settled = |types: &[Type], to: &Type| {
+        *to != Type::Any || unifier.unify(types) != Some(Type::Any) || types.iter().all(|ty| *ty == Type::Any)
     };
     match (from, to) {
         (_, Type::Any)
@@ -35,7 +36,7 @@ pub(super) fn possible(from: &Type, to: &Type, unifier: &Unifier) -> bool {
         (Type::List(from) | Type::Set(from), Type::List(to))
         | (Type::Set(from), Type::Set(to))
         | (Type::Map(from), Type::Map(to)) => possible(from, to),
-        (Type::Tuple(from), Type::List(to) | Type::Set(to)) => all(from, to),
+        (Type::Tuple(from), Type::List(to) | Type::Set(to)) => all(from, to) && settled(from, to),
         (Type::Tuple(from), Type::Tuple(to)) => {
             from.len() == to.len() && from.iter().zip(to.iter()).all(|(from, to)| possible(from, to))
         }

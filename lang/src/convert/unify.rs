@@ -138,17 +138,24 @@ impl Unifier {
         unified.collect::<Option<Vec<_>>>().map(Type::tuple)
     }
 
-    /// The structures among the types are taken for collections too.
+    /// The structures among the types are taken for collections too, if that is what they can become.
     fn as_collection(&self, types: &[&Type], build: fn(Type) -> Type) -> Option<Type> {
-        let parts = types.iter().flat_map(|ty| match ty {
-            Type::Tuple(elements) => elements.to_vec(),
-            Type::Object(object) => object.attributes.values().cloned().collect(),
-            _ => Vec::new(),
-        });
-        let structural = |ty: &&&Type| matches!(ty, Type::Tuple(_) | Type::Object(_));
-        let collections = types.iter().filter(|ty| !structural(ty)).map(|ty| Type::clone(ty));
-        let collection = build(self.unify(&parts.collect::<Vec<_>>())?);
-        self.unify(&collections.chain([collection]).collect::<Vec<_>>()).filter(|ty| *ty != Type::Any)
+        let is_structure = |ty: &Type| matches!(ty, Type::Tuple(_) | Type::Object(_));
+        let (structures, others): (Vec<&Type>, Vec<&Type>) = types.iter().partition(|ty| is_structure(ty));
+        let parts: Vec<Type> = structures
+            .iter()
+            .flat_map(|ty| match ty {
+                Type::Tuple(elements) => elements.to_vec(),
+                Type::Object(object) => object.attributes.values().cloned().collect(),
+                _ => Vec::new(),
+            })
+            .collect();
+        let collection = build(self.unify(&parts)?);
+        if !structures.iter().all(|ty| possible(ty, &collection, self)) {
+            return None;
+        }
+        let all: Vec<Type> = others.into_iter().cloned().chain([collection]).collect();
+        self.unify(&all).filter(|ty| *ty != Type::Any)
     }
 }
 

@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use fleet_lang::references::{Reference, references};
 use fleet_syntax::tree::{Body, Expr, Step};
-use fleet_syntax::{Diagnostic, Diagnostics, Span};
+use fleet_syntax::{Diagnostic, Diagnostics, Span, nearest};
 use petgraph::algo::kosaraju_scc;
 use petgraph::graph::{DiGraph, NodeIndex};
 
-use crate::config::model::{Check, Condition, Mode, ProviderRef, Repeat, Resource, Slots};
+use crate::config::model::{Call, Check, Condition, Mode, ProviderRef, Repeat, Resource, Slots, Variable};
 use crate::reference::{Allowed, Use, resolve};
 use crate::schema::{Catalog, Sort};
 use crate::scope::{NodeId, NodeItem, ScopeId, Scopes};
@@ -152,7 +152,8 @@ impl<'a, 'c> Collector<'a, 'c> {
                 self.exprs(&output.depends_on);
             }
             NodeItem::Resource(resource) | NodeItem::CheckData(resource) => self.resource(resource),
-            NodeItem::Call(call, _) => {
+            NodeItem::Call(call, inner) => {
+                self.inputs(call, inner);
                 self.repeat(call.repeat.as_ref());
                 self.exprs(&call.depends_on);
                 for (_, ours) in &call.providers {
@@ -219,6 +220,38 @@ impl<'a, 'c> Collector<'a, 'c> {
             }
         }
         self.uses
+    }
+
+    /// What a call passes in must be what the module asks for. The values count as uses of the module's variables.
+    fn inputs(&mut self, call: &'c Call, inner: Option<ScopeId>) {
+        let Some(inner) = inner else {
+            // Without the module nobody takes them, but what they say is still checked.
+            self.allowed = Allowed::by(call.repeat.as_ref());
+            self.exprs(call.inputs.values().map(|input| &input.value));
+            self.allowed = Allowed::default();
+            return;
+        };
+        let variables = &self.scopes.scope(inner).module.variables;
+        for (name, input) in call.inputs.iter().filter(|(name, _)| !variables.contains_key(*name)) {
+            let detail = format!("The module has no variable `{name}`.");
+            let diagnostic = Diagnostic::error(input.name.span, format!("unknown input `{name}`"), detail);
+            self.diagnostics.push(match nearest(name, variables.keys().map(|name| &**name)) {
+                Some(near) => diagnostic.help(format!("did you mean `{near}`?")),
+                None => diagnostic.help(format!("declare it in the module: `variable \"{name}\" {{ }}`")),
+            });
+        }
+        let missing = |variable: &&Variable| {
+            variable.default.is_none() && !call.inputs.contains_key(&variable.name.name)
+        };
+        for variable in variables.values().filter(missing) {
+            let name = &variable.name.name;
+            let detail = format!("The module needs a value for its variable `{name}`, which has no default.");
+            self.diagnostics.push(
+                Diagnostic::error(call.header, format!("missing input `{name}`"), detail)
+                    .related(variable.header, "declared here")
+                    .help(format!("add `{name} = …` to the `module` block")),
+            );
+        }
     }
 
     fn add(&mut self, node: NodeId, span: Span) {

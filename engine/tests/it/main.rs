@@ -1,0 +1,7 @@
+//! The engine from outside: configurations as text, and what becomes of them.
+
+mod expand;
+mod fleets;
+mod graph;
+mod references;
+mod site;

@@ -13,6 +13,7 @@ use std::ffi::OsString;
 use clap::{CommandFactory, FromArgMatches, Parser};
 
 pub mod commands;
+mod configuration;
 pub mod diagnostics;
 pub mod env;
 pub mod failure;

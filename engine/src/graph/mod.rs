@@ -7,7 +7,6 @@
 mod render;
 
 use std::collections::HashMap;
-use std::fmt;
 use std::ops::Range;
 
 use fleet_lang::{Evaluator, Kind, Outside};
@@ -193,15 +192,5 @@ impl Vertex {
             }
             Vertex::Collected(_) => false,
         }
-    }
-}
-
-impl fmt::Display for Format {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Format::Dot => "dot",
-            Format::Mermaid => "mermaid",
-            Format::Json => "json",
-        })
     }
 }

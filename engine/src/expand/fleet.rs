@@ -147,20 +147,17 @@ impl<'c> Walk<'_, 'c> {
             None => Value::unknown(Type::String),
         };
         let index = here.repetition.index.clone().unwrap_or_else(|| Value::null_of(Type::Number));
-        let known = [("key", key), ("index", index)];
+        let later = |name: &str| Value::awaiting(Type::String, format!("{address}.{name}"));
         let mut object: BTreeMap<Arc<str>, Value> =
-            known.into_iter().map(|(name, v)| (name.into(), v)).collect();
+            HOST_ATTRIBUTES.iter().map(|name| (Arc::from(*name), later(name))).collect();
+        object.insert("key".into(), key);
+        object.insert("index".into(), index);
         let slot = Value::object(object.clone());
         let mut view = View::of(scope, place, &ONCE);
         view.address = Some(&address);
         view.host = Some(&slot);
         let name = self.hostname(fleet, &here.repetition, view);
         object.insert("name".into(), name);
-        for attribute in HOST_ATTRIBUTES {
-            object
-                .entry((*attribute).into())
-                .or_insert_with(|| Value::awaiting(Type::String, format!("{address}.{attribute}")));
-        }
         let host = Value::object(object);
         if let Some(connection) = &fleet.connection {
             let mut view = view;

@@ -46,7 +46,13 @@ impl Repeated {
 
     /// None yet: their number waits for this value.
     pub(super) fn unknown(awaiting: Value) -> Repeated {
-        Repeated { keys: Keys::Unknown(awaiting), each: Vec::new() }
+        let awaits = match awaiting.kind {
+            Kind::Unknown(unknown) => unknown.awaits,
+            _ => None,
+        };
+        // What a reference to them will be like is open too.
+        let instances = Kind::Unknown(Unknown { ty: Type::Any, awaits, not_null: true });
+        Repeated { keys: Keys::Unknown(instances.into()), each: Vec::new() }
     }
 
     /// One to look at, whatever the number will be.

@@ -220,7 +220,7 @@ fn one_mistake_in_many_instances_is_told_once() {
           input = upper(count.index > 5 ? "x" : [])
         }
         "#,
-        &["main:4:41 inconsistent types of a conditional (core_value.a[0] and 2 more)"],
+        &["main:4:43 inconsistent conditional results (core_value.a[0] and 2 more)"],
     );
 }
 
@@ -242,11 +242,11 @@ fn blocks_are_checked_without_values() {
         output "o" { value = var.n + var.names }
         "#,
         &[
-            "main:6:34 invalid operand",
+            "main:6:33 unsuitable operand (core_value.a)",
             "main:10:38 unsupported attribute `inptu`",
             "main:12:18 unknown resource kind `core_valeu`",
             "main:12:45 undeclared resource `nope.nope`",
-            "main:13:38 invalid operand",
+            "main:13:38 unsuitable operand",
         ],
     );
 }

@@ -105,7 +105,7 @@ fn hostnames_are_checked() {
             "#
         ),
         &[
-            "main:4:13 two hosts with one name (fleet.same[1])",
+            "main:4:13 two hosts with one name (fleet.same[1].host)",
             "main:7:26 invalid hostname (fleet.same[0].host and 1 more)",
             "main:12:26 invalid hostname (fleet.free[0].host)",
             "main:17:26 invalid hostname (fleet.bad[0].host)",
@@ -160,7 +160,8 @@ fn what_belongs_to_the_root_stays_there() {
         secret "t" { from = "nowhere:TOKEN" }
         module "m" { source = "./m" }
     "#;
-    let site = Site::new(&[("main.fleet.hcl", root), ("m/main.fleet.hcl", "output \"o\" { value = secret.s }")]);
+    let site =
+        Site::new(&[("main.fleet.hcl", root), ("m/main.fleet.hcl", "output \"o\" { value = secret.s }")]);
     let (_, diagnostics) = site.expand(Depth::Instances, &[]);
     assert_eq!(
         site.tell(&diagnostics),

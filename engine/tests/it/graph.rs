@@ -106,7 +106,7 @@ fn the_graph_is_written_in_three_ways() {
     );
     let (expansion, _) = site.expand(Depth::Instances, &[]);
     let graph = build(&expansion, &site.outside);
-    insta::assert_snapshot!(render(&graph, &expansion, Format::Dot), @r#""#);
-    insta::assert_snapshot!(render(&graph, &expansion, Format::Mermaid), @r#""#);
-    insta::assert_snapshot!(render(&graph, &expansion, Format::Json), @r#""#);
+    insta::assert_snapshot!(render(&graph, &expansion, Format::Dot));
+    insta::assert_snapshot!(render(&graph, &expansion, Format::Mermaid));
+    insta::assert_snapshot!(render(&graph, &expansion, Format::Json));
 }

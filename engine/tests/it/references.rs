@@ -79,22 +79,20 @@ fn cycle(text: &str) -> Vec<String> {
 fn cycles_are_told_as_a_path() {
     assert_eq!(
         cycle("locals {\n  a = local.b\n  b = local.c\n  c = local.a\n  d = local.a\n}"),
-        [
-            "cycle of references: Each of these needs the next to be known first: \
-             local.a → local.b → local.c → local.a."
-        ]
+        ["cycle of references: Each of these needs the next to be known first: \
+             local.a → local.b → local.c → local.a."]
     );
     assert_eq!(
         cycle("locals { a = local.a }"),
         ["reference to itself: Each of these needs the next to be known first: local.a → local.a."]
     );
     assert_eq!(
-        cycle("resource \"core_value\" \"a\" {\n  input = core_value.b.id\n}\n\
-               resource \"core_value\" \"b\" {\n  depends_on = [core_value.a]\n}"),
-        [
-            "cycle of references: Each of these needs the next to be known first: \
-             core_value.a → core_value.b → core_value.a."
-        ]
+        cycle(
+            "resource \"core_value\" \"a\" {\n  input = core_value.b.id\n}\n\
+               resource \"core_value\" \"b\" {\n  depends_on = [core_value.a]\n}"
+        ),
+        ["cycle of references: Each of these needs the next to be known first: \
+             core_value.a → core_value.b → core_value.a."]
     );
 }
 

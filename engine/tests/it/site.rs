@@ -25,15 +25,17 @@ impl Catalog for Kinds {
 }
 
 fn schema(attributes: &[(&str, Type, Presence)]) -> Schema {
-    let attributes =
-        attributes.iter().map(|(name, ty, presence)| (Arc::from(*name), Attribute::new(ty.clone(), *presence)));
+    let attributes = attributes
+        .iter()
+        .map(|(name, ty, presence)| (Arc::from(*name), Attribute::new(ty.clone(), *presence)));
     Schema { attributes: attributes.collect(), ..Schema::default() }
 }
 
 /// `core_value` as it is; `host_note`, which lives on a host; `cloud_key` with a provider of its own.
 pub fn kinds() -> Kinds {
     use Presence::{Computed, Optional, Required};
-    let entry = |schema, place, provider: &str| Entry { schema, place, provider: provider.into(), version: 1 };
+    let entry =
+        |schema, place, provider: &str| Entry { schema, place, provider: provider.into(), version: 1 };
     let value = schema(&[
         ("input", Type::Any, Optional),
         ("output", Type::Any, Computed),

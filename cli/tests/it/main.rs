@@ -5,3 +5,4 @@
 mod frame;
 mod init;
 mod support;
+mod validate;

@@ -12,7 +12,7 @@ use fleet_lang::outside::Memory;
 use fleet_lang::{Type, Value};
 use fleet_syntax::{Diagnostic, Sources};
 
-pub struct Kinds(BTreeMap<(Sort, &'static str), Entry>);
+pub(crate) struct Kinds(BTreeMap<(Sort, &'static str), Entry>);
 
 impl Catalog for Kinds {
     fn find(&self, sort: Sort, name: &str) -> Option<&Entry> {
@@ -32,7 +32,7 @@ fn schema(attributes: &[(&str, Type, Presence)]) -> Schema {
 }
 
 /// `core_value` as it is; `host_note`, which lives on a host; `cloud_key` with a provider of its own.
-pub fn kinds() -> Kinds {
+pub(crate) fn kinds() -> Kinds {
     use Presence::{Computed, Optional, Required};
     let entry =
         |schema, place, provider: &str| Entry { schema, place, provider: provider.into(), version: 1 };
@@ -62,27 +62,27 @@ pub fn kinds() -> Kinds {
 }
 
 /// A configuration with the texts it was loaded from.
-pub struct Site {
-    pub outside: Memory,
-    pub sources: Sources,
-    pub config: Config,
-    pub loaded: Vec<Diagnostic>,
+pub(crate) struct Site {
+    pub(crate) outside: Memory,
+    pub(crate) sources: Sources,
+    pub(crate) config: Config,
+    pub(crate) loaded: Vec<Diagnostic>,
 }
 
 impl Site {
-    pub fn new(files: &[(&str, &str)]) -> Site {
+    pub(crate) fn new(files: &[(&str, &str)]) -> Site {
         let outside = files.iter().fold(Memory::new(), |memory, (path, text)| memory.file(path, *text));
         let mut sources = Sources::default();
         let (config, loaded) = load(&outside, Path::new("."), &mut sources);
         Site { outside, sources, config, loaded }
     }
 
-    pub fn one(text: &str) -> Site {
+    pub(crate) fn one(text: &str) -> Site {
         Site::new(&[("main.fleet.hcl", text)])
     }
 
     /// Expands with these values for variables. What is wrong comes with what was wrong when it was loaded.
-    pub fn expand(&self, depth: Depth, inputs: &[(&str, Value)]) -> (Expansion<'_>, Vec<Diagnostic>) {
+    pub(crate) fn expand(&self, depth: Depth, inputs: &[(&str, Value)]) -> (Expansion<'_>, Vec<Diagnostic>) {
         let catalog = kinds();
         let inputs: HashMap<Arc<str>, Value> =
             inputs.iter().map(|(name, value)| (Arc::from(*name), value.clone())).collect();
@@ -92,7 +92,7 @@ impl Site {
     }
 
     /// `file:line:column summary (address)`, one line each.
-    pub fn tell(&self, diagnostics: &[Diagnostic]) -> Vec<String> {
+    pub(crate) fn tell(&self, diagnostics: &[Diagnostic]) -> Vec<String> {
         let tell = |diagnostic: &Diagnostic| {
             let address = diagnostic.address.as_ref().map(|a| format!(" ({a})")).unwrap_or_default();
             let place = diagnostic.span.map_or("-".to_owned(), |span| {
@@ -109,7 +109,7 @@ impl Site {
 
 /// Checks the instances that a configuration makes: `address` or `address = input`.
 #[track_caller]
-pub fn check_instances(text: &str, expected: &[&str]) {
+pub(crate) fn check_instances(text: &str, expected: &[&str]) {
     let site = Site::one(text);
     let (expansion, diagnostics) = site.expand(Depth::Instances, &[]);
     assert_eq!(site.tell(&diagnostics), Vec::<String>::new());
@@ -127,7 +127,7 @@ pub fn check_instances(text: &str, expected: &[&str]) {
 
 /// Checks what is wrong with a configuration when every instance is looked at.
 #[track_caller]
-pub fn check_errors(text: &str, expected: &[&str]) {
+pub(crate) fn check_errors(text: &str, expected: &[&str]) {
     let site = Site::one(text);
     let (_, diagnostics) = site.expand(Depth::Instances, &[]);
     assert_eq!(site.tell(&diagnostics), expected);
@@ -135,7 +135,7 @@ pub fn check_errors(text: &str, expected: &[&str]) {
 
 /// Checks what is wrong with a configuration when only its blocks are looked at.
 #[track_caller]
-pub fn check_blocks(text: &str, expected: &[&str]) {
+pub(crate) fn check_blocks(text: &str, expected: &[&str]) {
     let site = Site::one(text);
     let (_, diagnostics) = site.expand(Depth::Blocks, &[]);
     assert_eq!(site.tell(&diagnostics), expected);

@@ -3,7 +3,7 @@ variable "provider_id" {
   description = "What the cloud knows the machine by; goes into the Node."
 }
 
-variable "version" {
+variable "release" {
   type    = string
   default = "0.12.1"
 }
@@ -17,7 +17,7 @@ locals {
 
 resource "macos_signed_binary" "kubelet" {
   path   = "/usr/local/bin/tart-kubelet"
-  source = "tart-kubelet-${var.version}"
+  source = "tart-kubelet-${var.release}"
 }
 
 resource "macos_launchd_service" "kubelet" {

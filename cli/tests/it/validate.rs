@@ -1,0 +1,70 @@
+//! `fleet validate` on whole configurations.
+
+use fleet_cli::Exit;
+use serde_json::Value;
+
+use crate::support::{Ran, Site};
+
+/// The configuration in a directory beside the tests.
+fn directory(name: &str) -> String {
+    format!("{}/tests/{name}", env!("CARGO_MANIFEST_DIR"))
+}
+
+fn diagnostics(run: &Ran) -> Vec<Value> {
+    assert_eq!(run.exit, Exit::Failed, "{}", run.stdout);
+    let answer: Value = serde_json::from_str(&run.stdout).unwrap();
+    answer["diagnostics"].as_array().unwrap().clone()
+}
+
+#[test]
+fn ten_mistakes_in_two_files_are_ten_diagnostics() {
+    let run = Site::empty().fleet(["-C", &directory("mistakes"), "validate", "--json"]);
+    let told: Vec<String> = diagnostics(&run)
+        .iter()
+        .map(|d| {
+            let (file, start) = (d["range"]["filename"].as_str().unwrap(), &d["range"]["start"]);
+            let code = d["snippet"]["code"].as_str().unwrap();
+            let from = d["snippet"]["highlight_start_offset"].as_u64().unwrap() as usize;
+            let to = d["snippet"]["highlight_end_offset"].as_u64().unwrap() as usize;
+            let (line, column) = (&start["line"], &start["column"]);
+            format!("{file}:{line}:{column} {} `{}`", d["summary"].as_str().unwrap(), &code[from..to])
+        })
+        .collect();
+    assert_eq!(
+        told,
+        [
+            "network.fleet.hcl:4:13 unknown type `strng`",
+            "network.fleet.hcl:9:12 unclosed `[` `[`",
+            "network.fleet.hcl:14:3 unknown argument `inptu` `inptu`",
+            "network.fleet.hcl:18:11 unknown function `cidrhots`",
+            "network.fleet.hcl:22:37 expected a name after `.`, found `.` `.`",
+            "runners.fleet.hcl:5:13 default does not fit the type `\"three\"`",
+            "runners.fleet.hcl:9:15 undeclared variable `szie` `szie`",
+            "runners.fleet.hcl:10:32 expected `}`, found a string `\"`",
+            "runners.fleet.hcl:13:1 `core_value.network` is declared twice `resource \"core_value\" \"network\"`",
+            "runners.fleet.hcl:18:12 cycle of references `local.second`",
+        ]
+    );
+}
+
+/// Until the providers bring their kinds, unknown kinds are all there is to say about a whole fleet.
+#[test]
+fn the_sample_fleet_lacks_nothing_but_kinds() {
+    let run = Site::empty().fleet(["-C", &directory("sample"), "validate", "--json"]);
+    let told: Vec<String> =
+        diagnostics(&run).iter().map(|d| d["summary"].as_str().unwrap().to_owned()).collect();
+    assert_eq!(
+        told,
+        [
+            "unknown provider `scaleway`",
+            "unknown resource kind `scaleway_ssh_key`",
+            "unknown pool kind `scaleway`",
+            "unknown pool kind `static`",
+            "unknown connection kind `ssh`",
+            "unknown resource kind `macos_hostname`",
+            "unknown resource kind `macos_pf_anchor`",
+            "unknown resource kind `macos_signed_binary`",
+            "unknown resource kind `macos_launchd_service`",
+        ]
+    );
+}

@@ -10,8 +10,8 @@
 //! 8. `literal`: escapes and normal form of string text
 //!
 //! An error inside brackets is skipped up to the next item or the closing bracket, an error in an attribute up to the
-//! next line. If brackets or blocks turn out not to be closed at the end of the text, it is parsed a second time with
-//! an eye on its layout, so that the one that lacks its end is named and nothing that follows is swallowed.
+//! next line. If brackets turn out not to be balanced at the end of the text, it is parsed a second time with an eye on
+//! its layout, so that the bracket that lacks its end is named and nothing that follows is swallowed.
 
 mod body;
 mod expression;
@@ -52,12 +52,17 @@ pub fn parse(file: FileId, text: &str) -> (Body, Diagnostics) {
     }
     let mut parser = Parser::new(file, text, tokens(text));
     let body = parser.file();
-    if !parser.is_unclosed() {
+    if !parser.is_unbalanced() {
         return (body, parser.finish());
     }
-    let mut parser = parser.by_layout();
-    let body = parser.file();
-    (body, parser.finish())
+    let mut second = parser.by_layout();
+    let second_body = second.file();
+    // In a text without any layout its looks mislead.
+    if second.error_count() <= parser.error_count() {
+        (second_body, second.finish())
+    } else {
+        (body, parser.finish())
+    }
 }
 
 /// A text that is one expression. Newlines mean nothing in it, as between parentheses.

@@ -61,17 +61,20 @@ impl<'a> Parser<'a> {
             match self.kind() {
                 K::Eof => break,
                 K::CloseBrace if bracket.is_some() => break,
-                K::CloseBrace => {
-                    let detail = "No block or bracket is open here.";
-                    self.report(Diagnostic::error(self.here(), "unexpected `}`", detail).help("remove it"));
-                    self.bump();
-                }
+                K::CloseBrace => self.stray_brace(),
                 _ if bracket.is_some() && self.is_outer_block() => break,
                 _ => self.item(bracket, &mut items),
             }
         }
         let Items { attributes, blocks, incomplete, .. } = items;
         Body { attributes, blocks, span, incomplete }
+    }
+
+    fn stray_brace(&mut self) {
+        self.unbalanced = true;
+        let detail = "It does not close anything.";
+        self.report(Diagnostic::error(self.here(), "unexpected `}`", detail).help("remove it"));
+        self.bump();
     }
 
     /// One attribute or block and the end of its line.
@@ -202,8 +205,11 @@ impl<'a> Parser<'a> {
         }
         match self.kind() {
             K::Newline | K::Eof => {}
+            // A block that was not closed ended before this line.
+            _ if self.starts_line() => {}
             K::CloseBrace if bracket.is_none() || items.lines != Lines::Own => {}
             _ if items.lines == Lines::Mixed && self.looks_like_item() => {}
+            K::CloseBrace if self.by_layout => self.stray_brace(),
             K::CloseBrace => {
                 let detail = format!("The line of {what} ends with it.");
                 self.report(
@@ -285,6 +291,7 @@ impl<'a> Parser<'a> {
                 Some(format!("to set an argument, write `{} = …`; a block needs `{{` and `}}`", kind.name))
             }
             (_, _) if self.kind() == K::Equal => Some("a block has no `=` before its `{`".to_owned()),
+            (_, _) if self.kind() == K::Dot => Some("put labels with dots in quotes".to_owned()),
             _ => Some("a block needs `{` and `}`".to_owned()),
         };
         self.fail(Diagnostic { help: help.or(diagnostic.help.clone()), ..diagnostic });

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use memchr::memrchr;
 
+use super::recovery::Bracket;
 use super::{MAX_DEPTH, MAX_ERRORS, literal};
 use crate::token::{Token, TokenKind, TokenKind as K};
 use crate::tree::{Expr, ExprKind, Ident};
@@ -30,10 +31,12 @@ pub(super) struct Parser<'a> {
     pub(super) lost: bool,
     /// Whether brackets or strings were given up, so that the next lines may be what is left of them.
     pub(super) gave_up: bool,
-    /// Whether the end of the text came before the end of a block or bracket.
-    pub(super) unclosed: bool,
-    /// The indentation of the lines that opened the blocks and brackets around here, if layout counts.
-    pub(super) layout: Option<Vec<usize>>,
+    /// Whether a bracket was still open at the end of the text, or one was closed that was not open.
+    pub(super) unbalanced: bool,
+    /// The blocks and brackets around here.
+    pub(super) brackets: Vec<Bracket>,
+    /// Whether indentation decides what a `}` closes.
+    pub(super) by_layout: bool,
     diagnostics: Diagnostics,
     omitted: usize,
     /// Names repeat a lot, so each is kept once.
@@ -54,8 +57,9 @@ impl<'a> Parser<'a> {
             peak: 0,
             lost: false,
             gave_up: false,
-            unclosed: false,
-            layout: None,
+            unbalanced: false,
+            brackets: Vec::new(),
+            by_layout: false,
             diagnostics: Vec::new(),
             omitted: 0,
             names: HashMap::new(),
@@ -69,20 +73,25 @@ impl<'a> Parser<'a> {
     }
 
     /// The same text from the start, with an eye on its layout.
-    pub(super) fn by_layout(self) -> Parser<'a> {
-        let parser = Parser::new(self.file, self.text, self.tokens);
-        Parser { layout: Some(Vec::new()), names: self.names, ..parser }
+    pub(super) fn by_layout(&mut self) -> Parser<'a> {
+        let parser = Parser::new(self.file, self.text, std::mem::take(&mut self.tokens));
+        Parser { by_layout: true, names: std::mem::take(&mut self.names), ..parser }
     }
 
-    pub(super) fn is_unclosed(&self) -> bool {
-        self.unclosed
+    pub(super) fn is_unbalanced(&self) -> bool {
+        self.unbalanced
+    }
+
+    pub(super) fn error_count(&self) -> usize {
+        self.diagnostics.len() + self.omitted
     }
 
     /// What was found, in the order of the text.
     pub(super) fn finish(mut self) -> Diagnostics {
         self.diagnostics.sort_by_key(|diagnostic| diagnostic.span.map(|span| span.start));
         if self.omitted > 0 {
-            let span = self.span_of(self.current());
+            let end = self.text.len() as u32;
+            let span = Span { file: self.file, start: end, end };
             let (count, s) = (self.omitted, if self.omitted == 1 { "" } else { "s" });
             self.diagnostics.push(Diagnostic::error(
                 span,
@@ -187,7 +196,7 @@ impl<'a> Parser<'a> {
     pub(super) fn indentation(&self) -> usize {
         let line = &self.text.as_bytes()[self.line_start..];
         // Nobody indents further, and a line of a million brackets must not be measured a million times.
-        line.iter().take(1000).take_while(|byte| matches!(byte, b' ' | b'\t')).count()
+        line.iter().take(100).take_while(|byte| matches!(byte, b' ' | b'\t')).count()
     }
 
     pub(super) fn span_of(&self, token: Token) -> Span {

@@ -9,6 +9,8 @@ use super::parser::Parser;
 use crate::token::{Token, TokenKind, TokenKind as K, cut};
 use crate::{Diagnostic, Span};
 
+const OUTER_CLOSE: &str = "by its indentation this closes what is around it";
+
 /// What parts the items between brackets.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Separator {
@@ -25,6 +27,9 @@ pub(super) struct Bracket {
     close: TokenKind,
     /// Whether newlines counted before it.
     newlines: bool,
+    /// Where its line starts and how far that is indented.
+    line_start: usize,
+    indentation: usize,
 }
 
 impl Parser<'_> {
@@ -38,41 +43,50 @@ impl Parser<'_> {
 
     /// Goes on as if the token, which was taken already, were an opening bracket.
     pub(super) fn open_unseen(&mut self, open: Token, close: TokenKind) -> Bracket {
-        let indentation = if self.layout.is_some() { self.indentation() } else { 0 };
-        if let Some(layout) = &mut self.layout {
-            layout.push(indentation);
-        }
-        Bracket { open, close, newlines: self.newlines }
+        let (newlines, line_start, indentation) = (self.newlines, self.line_start, self.indentation());
+        let bracket = Bracket { open, close, newlines, line_start, indentation };
+        self.brackets.push(bracket);
+        bracket
     }
 
     /// Leaves a bracket without its end.
     pub(super) fn abandon(&mut self, bracket: Bracket) {
         self.newlines = bracket.newlines;
-        if let Some(layout) = &mut self.layout {
-            layout.pop();
-        }
+        self.brackets.pop();
     }
 
-    /// Whether the current token closes this bracket.
+    /// Whether the current token is to be taken for the end of this bracket.
     pub(super) fn at_close(&self, bracket: Bracket) -> bool {
-        self.kind() == bracket.close && !self.is_outer_close()
+        match self.kind() {
+            kind if kind == bracket.close => !self.is_outer_close(),
+            K::CloseBrace | K::CloseBracket | K::CloseParen => self.is_mistyped_close(bracket),
+            _ => false,
+        }
     }
 
     /// Whether the current closing bracket, by its indentation, belongs to something further out.
     fn is_outer_close(&self) -> bool {
-        let Some((inner, outer)) = self.layout.as_ref().and_then(|layout| layout.split_last()) else {
-            return false;
-        };
-        if !self.starts_line() {
-            return false;
-        }
+        let (true, Some((inner, outer))) = (self.by_layout, self.brackets.split_last()) else { return false };
         let indentation = self.indentation();
-        indentation < *inner && outer.contains(&indentation)
+        self.starts_line()
+            && indentation < inner.indentation
+            && outer.iter().any(|bracket| bracket.indentation == indentation)
+    }
+
+    /// Whether the current closing bracket stands where another one should: right below the line that opened it, and
+    /// that line opened nothing that it does close.
+    fn is_mistyped_close(&self, bracket: Bracket) -> bool {
+        let same_line = |other: &&Bracket| other.line_start == bracket.line_start;
+        self.starts_line()
+            && self.indentation() == bracket.indentation
+            && self.line_start != bracket.line_start
+            && bracket.close != K::CloseTemplate
+            && !self.brackets.iter().rev().take_while(same_line).any(|other| other.close == self.kind())
     }
 
     /// Whether the current line, by layout, starts a block of the file although something is open.
     pub(super) fn is_outer_block(&self) -> bool {
-        self.layout.as_ref().is_some_and(|layout| !layout.is_empty()) && self.starts_file_block()
+        self.by_layout && self.starts_file_block()
     }
 
     fn starts_file_block(&self) -> bool {
@@ -87,6 +101,11 @@ impl Parser<'_> {
             self.fail_unclosed(bracket, wanted);
         }
         let found = !self.lost || self.resume(bracket, Separator::None);
+        if found && self.kind() != bracket.close {
+            let wanted = describe(bracket.close, "");
+            let diagnostic = Diagnostic { help: None, ..self.expected(&wanted) };
+            self.report(diagnostic.related(self.span_of(bracket.open), "to close this"));
+        }
         self.abandon(bracket);
         if found {
             let token = self.bump();
@@ -97,59 +116,65 @@ impl Parser<'_> {
         }
     }
 
-    /// Whether no item of this bracket can start here: something else is closed, or the line is an attribute or block
-    /// where no `=` or `{` can follow a name, or, in an object, a block at the very left.
+    /// Whether no item of this bracket can start here: something else is closed, or the line belongs to a body.
     pub(super) fn cannot_follow(&self, bracket: Bracket) -> bool {
         match self.kind() {
-            K::CloseBrace | K::CloseBracket | K::CloseParen => {
-                bracket.close != self.kind() || self.is_outer_close()
-            }
+            K::CloseBrace | K::CloseBracket | K::CloseParen => !self.at_close(bracket),
             K::CloseTemplate | K::Eof => true,
-            K::Ident if bracket.close == K::CloseBrace => self.starts_file_block(),
-            K::Ident => self.starts_line() && self.looks_like_item(),
-            _ => false,
+            _ => self.is_body_line(bracket),
         }
+    }
+
+    /// Whether the line that starts here is plainly one of the body around this bracket: a block at the very left, or,
+    /// unless names and braces may stand in the bracket too, an attribute or block no further in than its line.
+    fn is_body_line(&self, bracket: Bracket) -> bool {
+        if self.kind() != K::Ident || !self.starts_line() || bracket.close == K::CloseTemplate {
+            return false;
+        }
+        let object = bracket.close == K::CloseBrace;
+        let left =
+            !object && self.indentation() <= bracket.indentation && self.line_start > bracket.line_start;
+        self.starts_file_block() || left && self.looks_like_item()
     }
 
     /// Something stands where an item or the closing bracket should: which of the two is wrong depends on what it is.
     pub(super) fn fail_unclosed(&mut self, bracket: Bracket, wanted: &str) {
-        let equals_sign = self.kind() == K::Equal && bracket.close != K::CloseBrace;
-        if equals_sign && self.at > 0 && self.tokens[self.at - 1].kind == K::Ident {
+        if self.kind() == K::Equal && self.at > 0 && self.tokens[self.at - 1].kind == K::Ident {
             // `a = [1` and on the next line `b = 2`: the name was taken for an item.
             self.at -= 1;
-            if !self.starts_line() {
+            if !self.is_body_line(bracket) {
                 self.at += 1;
             }
         }
-        let next_line = self.starts_line() && self.looks_like_item();
         let ends = match self.kind() {
             K::Eof | K::Unclosed | K::CloseTemplate => true,
             // Nothing outside of a template can be closed inside of it.
             K::CloseBrace | K::CloseBracket | K::CloseParen => bracket.close != K::CloseTemplate,
-            _ => false,
+            _ if bracket.close == K::CloseTemplate => self.starts_line(),
+            _ => self.is_body_line(bracket),
         };
-        if !(ends || next_line) {
+        if !ends {
             return self.fail_expected(wanted);
         }
-        if self.kind() == K::Eof {
-            self.unclosed = true;
-        }
+        self.unbalanced |= self.kind() == K::Eof;
         let open = self.span_of(bracket.open);
         let text = bracket.open.text(self.text);
         let found = describe(self.kind(), self.current().text(self.text));
         let missing = describe(bracket.close, "");
         let diagnostic =
             Diagnostic::error(open, format!("unclosed `{text}`"), format!("Its {missing} is missing."));
-        self.fail(match self.kind() {
-            K::Eof | K::Unclosed => diagnostic,
-            _ => diagnostic.related(self.here(), format!("expected {wanted} before {found}")),
-        });
+        let note = match self.kind() {
+            K::Eof | K::Unclosed => return self.fail(diagnostic),
+            kind if kind == bracket.close => OUTER_CLOSE.to_owned(),
+            _ => format!("expected {wanted} before {found}"),
+        };
+        self.fail(diagnostic.related(self.here(), note));
     }
 
     /// A block ends without its `}`.
     pub(super) fn fail_unclosed_block(&mut self, bracket: Bracket, header: Span) {
         self.abandon(bracket);
-        self.unclosed |= self.kind() == K::Eof;
+        self.unbalanced |= self.kind() == K::Eof;
         if self.kind() == K::Eof && self.tokens[self.at - 1].kind == K::Unclosed {
             // Its end may well be in what was cut off there, which was reported.
             return;
@@ -157,9 +182,7 @@ impl Parser<'_> {
         let diagnostic = Diagnostic::error(header, "unclosed block", "Its `}` is missing.");
         let diagnostic = match self.kind() {
             K::Eof => diagnostic,
-            K::CloseBrace => {
-                diagnostic.related(self.here(), "by its indentation this `}` closes what is around it")
-            }
+            K::CloseBrace => diagnostic.related(self.here(), OUTER_CLOSE),
             _ => diagnostic.related(self.here(), "expected `}` before this block"),
         };
         self.report(diagnostic);
@@ -179,8 +202,8 @@ impl Parser<'_> {
                 K::CloseTemplate if !template => break,
                 K::CloseTemplate => return self.found(),
                 K::OpenBrace | K::OpenBracket | K::OpenParen => brackets += 1,
-                kind @ (K::CloseBrace | K::CloseBracket | K::CloseParen) if brackets == 0 => {
-                    if kind == bracket.close && !self.is_outer_close() {
+                K::CloseBrace | K::CloseBracket | K::CloseParen if brackets == 0 => {
+                    if self.at_close(bracket) {
                         return self.found();
                     }
                     // Nothing outside of a template can be closed inside of it.
@@ -191,14 +214,7 @@ impl Parser<'_> {
                 K::CloseBrace | K::CloseBracket | K::CloseParen => brackets -= 1,
                 K::Comma if brackets == 0 && separator != Separator::None => return self.found(),
                 K::Newline if brackets == 0 && separator == Separator::CommaOrNewline => return self.found(),
-                K::Ident if !template && self.starts_file_block() => break,
-                K::Ident
-                    if brackets == 0
-                        && !template
-                        && separator != Separator::CommaOrNewline
-                        && self.starts_line()
-                        && self.looks_like_item() =>
-                {
+                K::Ident if self.is_body_line(bracket) && (brackets == 0 || self.starts_file_block()) => {
                     break;
                 }
                 _ => {}

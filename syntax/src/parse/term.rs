@@ -100,6 +100,13 @@ impl<'a> Parser<'a> {
                 }
                 break;
             }
+            if self.kind() == K::Equal {
+                let diagnostic = self.expected("`,` or `)`");
+                self.fail(
+                    diagnostic
+                        .help("arguments of functions have no names; to compare two values, write `==`"),
+                );
+            }
             if !self.eat(K::Comma) {
                 break;
             }

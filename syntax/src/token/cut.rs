@@ -8,37 +8,47 @@ use std::collections::HashMap;
 use memchr::memchr;
 use unicode_ident::{is_xid_continue, is_xid_start};
 
-/// The last line of a text at which each heredoc marker could end a heredoc.
+/// Where the heredocs of a text end, or where they are cut off.
 pub(super) struct Endings<'a> {
     text: &'a str,
-    /// Filled at the first heredoc: searching the text for every one of them would be quadratic.
+    /// The last line at which each marker could end a heredoc. Filled at the first heredoc: searching the text for every
+    /// one of them would be quadratic.
     last: Option<HashMap<&'a str, usize>>,
-    /// Where to cut off a heredoc without an end: good for all that start before it.
-    next_cut: Option<usize>,
+    /// Good for all heredocs that start before it.
+    resumption: Option<Resumption>,
+}
+
+/// Where configuration goes on after a heredoc without an end: at the next block, or at closing brackets before it.
+struct Resumption {
+    block: usize,
+    /// The closing brackets on lines of their own directly before the block: the start of the line of each.
+    closers: Vec<usize>,
 }
 
 impl<'a> Endings<'a> {
     pub(super) fn new(text: &'a str) -> Endings<'a> {
-        Endings { text, last: None, next_cut: None }
+        Endings { text, last: None, resumption: None }
     }
 
-    /// Where to cut off the heredoc whose text starts at `from`: never, if it has an end.
-    pub(super) fn cut(&mut self, from: usize, marker: &str) -> usize {
+    /// Whether a heredoc whose text starts at `from` has an end.
+    pub(super) fn has_end(&mut self, from: usize, marker: &str) -> bool {
         let last = self.last.get_or_insert_with(|| {
+            let is_marker = |line: &str| {
+                line.bytes().all(|b| b.is_ascii_alphanumeric() || b"_-".contains(&b) || b >= 0x80)
+            };
             let lines = lines(self.text, 0).map(|(start, line)| (line.trim(), start));
-            lines
-                .filter(|(line, _)| {
-                    line.bytes().all(|b| b.is_ascii_alphanumeric() || b"_-".contains(&b) || b >= 0x80)
-                })
-                .collect()
+            lines.filter(|(line, _)| !line.is_empty() && is_marker(line)).collect()
         });
-        match last.get(marker) {
-            Some(end) if *end >= from => usize::MAX,
-            _ => {
-                let cut = self.next_cut.filter(|cut| from <= *cut).unwrap_or_else(|| resume(self.text, from));
-                *self.next_cut.insert(cut)
-            }
-        }
+        last.get(marker).is_some_and(|end| *end >= from)
+    }
+
+    /// Where to cut off a heredoc without an end whose text starts at `from`, inside of so many brackets.
+    pub(super) fn cut(&mut self, from: usize, brackets: usize) -> usize {
+        let cached = self.resumption.take().filter(|resumption| from <= resumption.block);
+        let resumption = self.resumption.insert(cached.unwrap_or_else(|| resume(self.text, from)));
+        // Of many closing brackets the first ones may be text.
+        let first = resumption.closers.len().saturating_sub(brackets);
+        resumption.closers.get(first).copied().filter(|closer| from <= *closer).unwrap_or(resumption.block)
     }
 }
 
@@ -92,22 +102,21 @@ pub(crate) fn starts_block(rest: &str) -> bool {
     }
 }
 
-/// Where configuration goes on after a heredoc without an end: at the next block, or at the closing brackets before it.
-fn resume(text: &str, from: usize) -> usize {
-    let mut closers = None;
+fn resume(text: &str, from: usize) -> Resumption {
+    let mut closers = Vec::new();
     for (start, line) in lines(text, from) {
         let trimmed = line.trim();
         if starts_block(line) {
-            return closers.unwrap_or(start);
+            return Resumption { block: start, closers };
         } else if trimmed.is_empty() || trimmed.starts_with('#') || trimmed.starts_with("//") {
             continue;
         } else if trimmed.bytes().all(|byte| b"}])".contains(&byte)) {
-            closers = closers.or(Some(start));
+            closers.extend(trimmed.bytes().map(|_| start));
         } else {
-            closers = None;
+            closers.clear();
         }
     }
-    closers.unwrap_or(text.len())
+    Resumption { block: text.len(), closers }
 }
 
 /// What follows the name that a text starts with.

@@ -44,6 +44,8 @@ pub(super) struct Lexer<'a> {
     tokens: Vec<Token>,
     endings: Endings<'a>,
     bare: bool,
+    /// The brackets open outside of templates.
+    brackets: usize,
     /// Whether a `*/` may still follow.
     comments_end: bool,
 }
@@ -59,6 +61,7 @@ impl<'a> Lexer<'a> {
             tokens: Vec::with_capacity(text.len() / 5 + 16),
             endings: Endings::new(text),
             bare: mode.is_some(),
+            brackets: 0,
             comments_end: true,
         }
     }
@@ -215,6 +218,8 @@ impl<'a> Lexer<'a> {
     fn open(&mut self, kind: TokenKind) -> (TokenKind, usize) {
         if let Some(Mode::Template { braces, brackets, .. }) = self.modes.last_mut() {
             *(if kind == K::OpenBrace { braces } else { brackets }) += 1;
+        } else {
+            self.brackets += 1;
         }
         (kind, 1)
     }
@@ -229,6 +234,8 @@ impl<'a> Lexer<'a> {
             } else {
                 *braces -= 1;
             }
+        } else {
+            self.brackets = self.brackets.saturating_sub(1);
         }
         (kind, 1)
     }
@@ -288,15 +295,17 @@ impl<'a> Lexer<'a> {
         let start = self.at + 2 + usize::from(self.peek(2) == b'-');
         let end = self.text.len() - cut::after_ident(&self.text[start..])?.len();
         let marker = Marker { start, end };
-        let mut ends = || self.endings.cut(end, &self.text[marker.range()]) == usize::MAX;
-        (cut::is_blank(&self.text[end..]) || ends()).then_some(marker)
+        let heredoc =
+            cut::is_blank(&self.text[end..]) || self.endings.has_end(end, &self.text[marker.range()]);
+        heredoc.then_some(marker)
     }
 
     fn open_heredoc(&mut self, marker: Marker) {
         let line = cut::line(&self.text[marker.end..]).len();
         let newline = usize::from(marker.end + line < self.bytes.len());
         self.push(K::OpenHeredoc, marker.end + line + newline - self.at);
-        let cut = self.endings.cut(self.at, &self.text[marker.range()]);
+        let has_end = self.endings.has_end(self.at, &self.text[marker.range()]);
+        let cut = if has_end { usize::MAX } else { self.endings.cut(self.at, self.brackets) };
         self.modes.push(Mode::Heredoc { marker, cut });
     }
 

@@ -139,8 +139,8 @@ fn text_without_an_end_is_cut_off() {
     );
     // A heredoc without an end stops before the closing brackets that lead to the next block.
     check(
-        "<<E\n}\na\n}\n\nb {",
-        r#"OpenHeredoc "<<E\n" | Text "}\n" | Text "a\n" | Unclosed "" | CloseBrace "}" | Newline "\n" | Newline "\n" | Ident "b" | OpenBrace "{""#,
+        "{<<E\n}\na\n  }\n}\n\nb {",
+        r#"OpenBrace "{" | OpenHeredoc "<<E\n" | Text "}\n" | Text "a\n" | Text "  }\n" | Unclosed "" | CloseBrace "}" | Newline "\n" | Newline "\n" | Ident "b" | OpenBrace "{""#,
     );
     check("<<E\na", r#"OpenHeredoc "<<E\n" | Text "a" | Unclosed """#);
     check("\"a", r#"OpenQuote "\"" | QuotedText "a" | Unclosed """#);

@@ -29,8 +29,9 @@ use crate::tree::{Body, Expr, ExprKind};
 use crate::{Diagnostic, Diagnostics, FileId, Span};
 use parser::Parser;
 
-/// How deep blocks and expressions may nest: the height of any [`Body`] or [`Expr`] this module returns. Each operator
-/// of a chain `a + b + c` is a level, as is each bracket.
+/// How deep blocks and expressions may nest: the height of any [`Body`] or [`Expr`] this module returns, but for an
+/// [`ExprKind::Invalid`] in place of what would be deeper. Each operator of a chain `a + b + c` is a level, as is each
+/// bracket.
 ///
 /// Readers of the tree recurse; this much of it fits into the 2 MiB stack of an ordinary thread.
 pub const MAX_DEPTH: usize = 200;

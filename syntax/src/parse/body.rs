@@ -94,7 +94,7 @@ impl<'a> Parser<'a> {
         };
         match item {
             Some(item) if !self.lost => self.end_of_item(item, bracket, items),
-            _ => {}
+            _ => items.incomplete = true,
         }
         if self.lost {
             items.incomplete = true;
@@ -243,14 +243,20 @@ impl<'a> Parser<'a> {
         let (bracket, header) = loop {
             let header = self.since(kind.span.start);
             match self.kind() {
-                K::OpenBrace => break (self.open(K::CloseBrace, true), header),
+                K::OpenBrace => {
+                    self.enter();
+                    break (self.open(K::CloseBrace, true), header);
+                }
                 K::Ident => {
                     let token = self.bump();
                     labels.push(self.ident(token));
                 }
                 K::OpenQuote => match self.broken_header() {
                     // Labels end with the quote; where it is missing, the brace is part of the string.
-                    Some(open) => break (self.open_unseen(open, K::CloseBrace), header),
+                    Some(open) => {
+                        self.enter();
+                        break (self.open_unseen(open, K::CloseBrace), header);
+                    }
                     None => labels.push(self.quoted_label()?),
                 },
                 K::Newline if self.kind_on_next_line() == K::OpenBrace => {
@@ -266,8 +272,8 @@ impl<'a> Parser<'a> {
                 }
             }
         };
-        if !self.enter() {
-            self.abandon(bracket);
+        if self.lost {
+            self.close(bracket, "`}`");
             return None;
         }
         let start = bracket.open.end;

@@ -98,6 +98,9 @@ impl<'a> Parser<'a> {
         let mut steps = Vec::new();
         // Whether `.name` still belongs to a `.*`.
         let mut splat = false;
+        if matches!(self.kind(), K::Dot | K::OpenBracket) {
+            self.wrap();
+        }
         while !self.lost {
             match self.kind() {
                 K::Dot => self.dot_step(&mut steps, &mut splat),
@@ -108,12 +111,10 @@ impl<'a> Parser<'a> {
                 _ => break,
             }
         }
+        self.measured(before);
         if steps.is_empty() {
-            self.measured(before);
             return base;
         }
-        self.wrap();
-        self.measured(before);
         let span = self.since(base.span.start);
         Expr { kind: ExprKind::Path(Box::new(Path { base, steps })), span }
     }

@@ -150,7 +150,7 @@ impl Parser<'_> {
             K::Eof | K::Unclosed | K::CloseTemplate => true,
             // Nothing outside of a template can be closed inside of it.
             K::CloseBrace | K::CloseBracket | K::CloseParen => bracket.close != K::CloseTemplate,
-            _ if bracket.close == K::CloseTemplate => self.starts_line(),
+            _ if bracket.close == K::CloseTemplate => self.starts_line() || self.is_end_of_quote(),
             _ => self.is_body_line(bracket),
         };
         if !ends {
@@ -169,6 +169,15 @@ impl Parser<'_> {
             _ => format!("expected {wanted} before {found}"),
         };
         self.fail(diagnostic.related(self.here(), note));
+    }
+
+    /// Whether the quote here ends the string around the template that it stands in: `"${a"`.
+    fn is_end_of_quote(&self) -> bool {
+        let kinds = self.tokens[self.at..].iter().map(|token| token.kind).take(3);
+        matches!(
+            kinds.collect::<Vec<_>>()[..],
+            [K::OpenQuote, K::Unclosed, ..] | [K::OpenQuote, K::QuotedText, K::Unclosed]
+        )
     }
 
     /// A block ends without its `}`.
@@ -292,8 +301,10 @@ impl Parser<'_> {
     /// Takes a quote that is never closed on a line that ends with `{`, and returns the token with that brace.
     pub(super) fn take_quote_with_brace(&mut self) -> Option<Token> {
         let [quote, text, cut, ..] = self.tokens[self.at..] else { return None };
-        let brace = text.kind == K::QuotedText && text.text(self.text).trim_end().ends_with('{');
-        (brace && cut.kind == K::Unclosed).then(|| {
+        let (_, after) = text.text(self.text).rsplit_once('{')?;
+        let after = after.trim_start();
+        let brace = after.is_empty() || after.starts_with('#') || after.starts_with("//");
+        (brace && text.kind == K::QuotedText && cut.kind == K::Unclosed).then(|| {
             for _ in [quote, text, cut] {
                 self.bump();
             }

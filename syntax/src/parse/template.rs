@@ -30,6 +30,14 @@ enum Directive {
     EndFor,
 }
 
+/// The directives around a place. They nest without brackets: each is a level until its end.
+#[derive(Default)]
+struct Nesting {
+    open: usize,
+    /// Those beyond the limit, which are left out of the template.
+    too_deep: usize,
+}
+
 /// A directive that waits for its end, with what came before it.
 struct Open {
     directive: Directive,
@@ -43,6 +51,7 @@ impl<'a> Parser<'a> {
     /// A text that is one template and nothing else.
     pub(super) fn whole_template(&mut self) -> Expr {
         let span = Span { file: self.file, start: 0, end: self.text.len() as u32 };
+        self.enter();
         let pieces = self.pieces(K::Eof);
         Expr { kind: self.build(pieces), span }
     }
@@ -115,7 +124,7 @@ impl<'a> Parser<'a> {
     /// All pieces up to the token that ends the template, or to an [`K::Unclosed`] that cuts it off.
     fn pieces(&mut self, end: TokenKind) -> Vec<Piece> {
         let mut pieces = Vec::new();
-        let (mut trim, mut open) = (false, 0);
+        let (mut trim, mut nesting) = (false, Nesting::default());
         while self.kind() != end {
             let trim_this = std::mem::take(&mut trim);
             match self.kind() {
@@ -134,7 +143,7 @@ impl<'a> Parser<'a> {
                     {
                         before.truncate(before.trim_end().len());
                     }
-                    trim = self.piece(&mut pieces, &mut open);
+                    trim = self.piece(&mut pieces, &mut nesting);
                     if self.lost && (end == K::CloseQuote || self.kind() != K::Unclosed) {
                         break;
                     }
@@ -147,18 +156,18 @@ impl<'a> Parser<'a> {
                 _ => break,
             }
         }
-        for _ in 0..open {
+        for _ in 0..nesting.open {
             self.leave();
         }
         pieces
     }
 
     /// One interpolation or directive. Returns whether the text after it is to be trimmed.
-    fn piece(&mut self, pieces: &mut Vec<Piece>, open: &mut usize) -> bool {
+    fn piece(&mut self, pieces: &mut Vec<Piece>, nesting: &mut Nesting) -> bool {
         let is_directive = self.kind() == K::OpenDirective;
         let bracket = self.open(K::CloseTemplate, false);
         let (directive, expr) =
-            if is_directive { (self.directive(open), None) } else { (None, Some(self.expression())) };
+            if is_directive { (self.directive(nesting), None) } else { (None, Some(self.expression())) };
         let close = self.close(bracket, "`}`");
         let span = self.span_of(bracket.open).to(close);
         pieces.extend(directive.map(|directive| Piece::Directive(directive, span)));
@@ -166,7 +175,7 @@ impl<'a> Parser<'a> {
         close.end - close.start == 2
     }
 
-    fn directive(&mut self, open: &mut usize) -> Option<Directive> {
+    fn directive(&mut self, nesting: &mut Nesting) -> Option<Directive> {
         let token = self.current();
         if self.kind() != K::Ident {
             let diagnostic = self.expected("`if` or `for`");
@@ -177,21 +186,27 @@ impl<'a> Parser<'a> {
         let word = token.text(self.text);
         match word {
             "if" | "for" => {
-                // Directives nest without brackets: each is a level until its end.
-                if !self.enter() {
+                if nesting.too_deep == 0 && self.enter() {
+                    nesting.open += 1;
+                } else {
+                    nesting.too_deep += 1;
+                    self.lost = true;
                     return None;
                 }
-                *open += 1;
                 if word == "if" {
                     Some(Directive::If(self.expression()))
                 } else {
                     self.for_intro().map(|(key, value, collection)| Directive::For(key, value, collection))
                 }
             }
-            "else" => Some(Directive::Else),
+            "else" => (nesting.too_deep == 0).then_some(Directive::Else),
+            "endif" | "endfor" if nesting.too_deep > 0 => {
+                nesting.too_deep -= 1;
+                None
+            }
             "endif" | "endfor" => {
-                if *open > 0 {
-                    *open -= 1;
+                if nesting.open > 0 {
+                    nesting.open -= 1;
                     self.leave();
                 }
                 Some(if word == "endif" { Directive::EndIf } else { Directive::EndFor })

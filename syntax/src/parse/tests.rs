@@ -1,6 +1,11 @@
 //! Tables of what texts mean, of what is wrong with them, and laws about all texts.
 
+mod hostile;
+mod laws;
 mod meaning;
+mod mistakes;
+mod oracle;
+mod print;
 mod show;
 mod strings;
 

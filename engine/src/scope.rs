@@ -453,6 +453,23 @@ impl NodeItem<'_> {
     }
 }
 
+impl NodeItem<'_> {
+    /// Whether [`Display`](fmt::Display) writes what an expression refers to it by.
+    #[must_use]
+    pub fn is_referable(&self) -> bool {
+        matches!(
+            self,
+            NodeItem::Variable(_)
+                | NodeItem::Local(_)
+                | NodeItem::Resource(_)
+                | NodeItem::Call(..)
+                | NodeItem::Secret(_)
+                | NodeItem::Pool(_)
+                | NodeItem::Fleet(..)
+        )
+    }
+}
+
 /// What a resource block is called in an address.
 #[must_use]
 pub fn item(resource: &Resource) -> Item {

@@ -27,7 +27,7 @@ use crate::reference::Use;
 use crate::schema::{Catalog, Entry};
 use crate::scope::{Node, NodeId, NodeItem, ScopeId, Scopes};
 
-pub use names::Names;
+pub use names::{Checked, Names};
 pub use resource::with_results;
 
 /// How far the walk goes.
@@ -291,10 +291,17 @@ impl<'c> Walk<'_, 'c> {
 }
 
 impl<'c> Expansion<'c> {
-    /// The names that expressions of the root module see.
+    /// What expressions see that somebody writes in the root module later, such as at the console.
     #[must_use]
-    pub fn root_names<'a>(&'a self, outside: &'a dyn Outside) -> Names<'a, 'c> {
-        Names { expansion: self, view: View::of(Scopes::ROOT, 0, &ONCE), outside }
+    pub fn console<'a>(&'a self, catalog: &'a dyn Catalog, outside: &'a dyn Outside) -> Checked<'a, 'c> {
+        let view = View::of(Scopes::ROOT, 0, &ONCE);
+        Checked { names: Names { expansion: self, view, outside }, catalog }
+    }
+
+    /// What can be referred to in the root module.
+    pub fn words(&self) -> impl Iterator<Item = String> {
+        let nodes = self.scopes.scope(Scopes::ROOT).nodes.clone().map(|id| self.scopes.node(NodeId(id)).item);
+        nodes.filter(NodeItem::is_referable).map(|item| item.to_string())
     }
 
     /// The value of a node in a place; unknown if it was not reached.

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
+use fleet_lang::references::Reference;
 use fleet_lang::{Outside, Resolved, Scope, Type, Value};
 use fleet_syntax::Diagnostic;
 use fleet_syntax::tree::{Ident, Step};
@@ -11,7 +12,9 @@ use fleet_syntax::tree::{Ident, Step};
 use super::{Expansion, Keys, Opened, View};
 use crate::address::Key;
 use crate::config::model::Mode;
-use crate::scope::{NodeId, NodeItem, ScopeId};
+use crate::reference::{self, Allowed};
+use crate::schema::Catalog;
+use crate::scope::{NodeId, NodeItem, ScopeId, Scopes};
 
 /// The names seen from one place. Names that do not exist are unknown here: they have been reported before.
 pub struct Names<'a, 'c> {
@@ -23,6 +26,21 @@ pub struct Names<'a, 'c> {
 impl Scope for Names<'_, '_> {
     fn resolve(&self, root: &Ident, steps: &[Step]) -> Result<Resolved, Diagnostic> {
         Ok(self.find(root, steps).unwrap_or_else(|| Resolved { value: unknown(), steps: steps.len() }))
+    }
+}
+
+/// The names of the root module for expressions that were not part of the configuration, and so not checked with it.
+pub struct Checked<'a, 'c> {
+    pub(super) names: Names<'a, 'c>,
+    pub(super) catalog: &'a dyn Catalog,
+}
+
+impl Scope for Checked<'_, '_> {
+    fn resolve(&self, root: &Ident, steps: &[Step]) -> Result<Resolved, Diagnostic> {
+        let reference = Reference { root, steps, span: root.span };
+        let scopes = &self.names.expansion.scopes;
+        reference::resolve(scopes, self.catalog, Scopes::ROOT, Allowed::default(), &reference)?;
+        self.names.resolve(root, steps)
     }
 }
 

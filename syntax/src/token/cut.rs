@@ -81,9 +81,14 @@ pub(super) fn ends_template(rest: &str, no_bracket: bool, quoted: bool) -> bool 
     after.is_some_and(|rest| rest.starts_with('=') && !rest.starts_with("==") && !rest.starts_with("=>"))
 }
 
-/// Whether `rest` starts with what can only be a block: a name in the first column, labels, `{`.
+/// Whether `rest` starts with what can only be a block: a name in the first column, labels, `{`. The words that go on
+/// with an expression (`for x in {`, `in {`, `if {`) start none.
 pub(crate) fn starts_block(rest: &str) -> bool {
-    let Some(mut rest) = after_ident(rest) else { return false };
+    let line = rest;
+    let Some(mut rest) = after_ident(line) else { return false };
+    if matches!(&line[..line.len() - rest.len()], "for" | "in" | "if") {
+        return false;
+    }
     loop {
         rest = rest.trim_start_matches([' ', '\t']);
         if rest.starts_with('{') {

@@ -109,6 +109,17 @@ fn bare_templates() {
 }
 
 #[test]
+fn templates_go_on_over_lines_in_the_first_column() {
+    for text in [
+        "\"${[\nfor x in {\n} : x]}\"",
+        "\"${[for x\nin {} : x\nif {}.a]}\"",
+        "\"%{ for x\nin {} }%{ endfor }\"",
+    ] {
+        assert!(tokens(text).iter().all(|token| token.kind != K::Unclosed), "{text}");
+    }
+}
+
+#[test]
 fn text_without_an_end_is_cut_off() {
     // A newline ends all strings that are open.
     check(

@@ -11,6 +11,7 @@
 
 mod decode;
 pub mod diagnostic;
+pub mod format;
 mod nearest;
 pub mod parse;
 pub mod source;
@@ -19,6 +20,7 @@ pub mod tree;
 
 pub use decode::{Undecodable, decode};
 pub use diagnostic::{Diagnostic, Diagnostics, Severity};
+pub use format::format;
 pub use nearest::nearest;
 pub use parse::{parse, parse_expression, parse_template};
 pub use source::{FileId, Sources, Span};

@@ -1,0 +1,12 @@
+short=1
+a_much_longer_name={
+x=1
+yyyy=2
+}
+mid=2
+another_long_one=[
+1,
+2
+]
+z=3
+zz=4

@@ -1,0 +1,5 @@
+a = 1 # one
+b = <<EOT
+text
+EOT
+c = 2 # two

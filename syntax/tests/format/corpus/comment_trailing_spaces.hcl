@@ -1,0 +1,3 @@
+a=1   # trailing   
+#   spaces	 
+  b  =  2  

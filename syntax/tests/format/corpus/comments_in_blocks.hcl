@@ -1,0 +1,11 @@
+resource "a" "b" {
+          # first
+    x = 1
+              # second
+
+  # third
+      nested {
+  // fourth
+      }
+# fifth
+}

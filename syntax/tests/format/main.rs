@@ -1,0 +1,5 @@
+//! What formatting does, by example and by law.
+
+mod corpus;
+mod generate;
+mod laws;

@@ -16,6 +16,8 @@ pub enum Exit {
     Failed,
     /// All is well and there are changes, where the user asked to be told apart: 2.
     Changes,
+    /// All is well and files are not in canonical form, where the user asked to be told: 3, as `terraform fmt` does.
+    Unformatted,
 }
 
 /// Why a command could not do its work.
@@ -40,6 +42,7 @@ impl Exit {
             Exit::Done => 0,
             Exit::Failed => 1,
             Exit::Changes => 2,
+            Exit::Unformatted => 3,
         }
     }
 }

@@ -42,11 +42,16 @@ impl Site {
 
     /// Runs `fleet` with these arguments, in an environment that holds nothing but HOME.
     pub(crate) fn fleet<const N: usize>(&self, args: [&str; N]) -> Ran {
+        self.fleet_with_input(args, "")
+    }
+
+    /// The same with something on standard input.
+    pub(crate) fn fleet_with_input<const N: usize>(&self, args: [&str; N], input: &str) -> Ran {
         let (stdout, stderr) = (Shared::default(), Shared::default());
         let env = Env {
             cwd: self.path().to_path_buf(),
             vars: [("HOME".to_owned(), self.path().display().to_string())].into(),
-            stdin: Box::new(io::empty()),
+            stdin: Box::new(io::Cursor::new(input.to_owned())),
             stdout: Box::new(stdout.clone()),
             stderr: Box::new(stderr.clone()),
             terminal: Terminal::default(),

@@ -67,6 +67,8 @@ fn digits(text: &str) -> &str {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
     #[test]
     fn printed_numbers_read_back(x in numbers()) {
         let text = x.to_string();
@@ -109,6 +111,16 @@ proptest! {
         let digits: BigInt = format!("{whole}{fraction}").parse().unwrap();
         let places = power - i32::try_from(fraction.len()).unwrap();
         assert_nearest(&read, &(BigRational::from(digits) * BigRational::from(BigInt::from(10)).pow(places)), FULL);
+    }
+
+    #[test]
+    fn any_text_is_a_number_or_not(text in "[-+.0-9eEpPInf é_x]{0,12}", other in any::<String>()) {
+        for text in [text, other] {
+            if let Some(number) = Number::parse(&text) {
+                prop_assert!(text.bytes().all(|byte| b"+-.0123456789eEpPInf".contains(&byte)));
+                prop_assert_eq!(number.is_negative(), text.starts_with('-'));
+            }
+        }
     }
 
     #[test]

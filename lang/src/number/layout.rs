@@ -22,7 +22,7 @@ impl Number {
         }
         let text = decimal.plain();
         let (whole, fraction) = text.split_once('.').unwrap_or((&text, ""));
-        if places == 0 { whole.to_owned() } else { format!("{whole}.{fraction:0<places$}") }
+        with_places(whole, fraction, places)
     }
 
     /// With one digit before the point, so many after it and an exponent, as in `1.50e+00`.
@@ -36,11 +36,7 @@ impl Number {
         let text = decimal.with_exponent();
         let (mantissa, exponent) = text.split_once('e').unwrap_or((&text, "+00"));
         let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
-        if places == 0 {
-            format!("{whole}e{exponent}")
-        } else {
-            format!("{whole}.{fraction:0<places$}e{exponent}")
-        }
+        format!("{}e{exponent}", with_places(whole, fraction, places))
     }
 
     /// With so many digits, or as few as tell the number from others, and an exponent only if it is large or below
@@ -59,6 +55,12 @@ impl Number {
             }
         }
     }
+}
+
+/// Both parts of a number, the second one filled up with zeros. The standard library pads to 65535 at most.
+fn with_places(whole: &str, fraction: &str, places: usize) -> String {
+    let zeros = "0".repeat(places.saturating_sub(fraction.len()));
+    if places == 0 { whole.to_owned() } else { format!("{whole}.{fraction}{zeros}") }
 }
 
 #[cfg(test)]
@@ -88,6 +90,7 @@ mod tests {
         check("123456789012345678901234567890", 0, "123456789012345678901234567890");
         check("0", 2, "0.00");
         check("0", 0, "0");
+        check("1.5", 70_000, &format!("1.5{}", "0".repeat(69_999)));
     }
 
     #[test]

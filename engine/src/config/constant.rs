@@ -65,6 +65,7 @@ fn typed(expr: &Expr, ty: &Type, diagnostics: &mut Diagnostics) -> Option<Value>
         Err(error) => error.to_string(),
     };
     let detail = format!("A {ty} is needed here: {problem}.");
-    diagnostics.push(Diagnostic::error(expr.span, "unsuitable value", detail));
+    let help = if *ty == Type::Bool { "Write `true` or `false`." } else { "Write a text in quotes." };
+    diagnostics.push(Diagnostic::error(expr.span, "unsuitable value", detail).help(help));
     None
 }

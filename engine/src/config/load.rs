@@ -32,7 +32,7 @@ pub fn load(outside: &dyn Outside, root: &Path, sources: &mut Sources) -> (Confi
         diagnostics: Diagnostics::new(),
     };
     let root = shortest(root);
-    loader.known.insert(root.clone(), Config::ROOT);
+    loader.known.insert(loader.identity(&root), Config::ROOT);
     let mut found = vec![root];
     while !found.is_empty() {
         found = loader.level(found);
@@ -93,7 +93,7 @@ pub(super) fn plain(
 struct Loader<'a> {
     outside: &'a dyn Outside,
     sources: &'a mut Sources,
-    /// Every directory met so far, numbered in that order.
+    /// Every directory met so far by its [identity](Loader::identity), numbered in that order.
     known: HashMap<PathBuf, ModuleId>,
     /// The directories that hold no module, with what to say about it.
     failures: HashMap<ModuleId, Diagnostic>,
@@ -122,16 +122,21 @@ impl Loader<'_> {
             let dir = module.dir.clone();
             for call in module.all_calls_mut() {
                 let Some(source) = &call.source else { continue };
-                let number = ModuleId(self.known.len() as u32);
-                let callee = self.known.entry(shortest(&dir.join(&*source.path))).or_insert_with_key(|dir| {
-                    next.push(dir.clone());
+                let callee = shortest(&dir.join(&*source.path));
+                let (identity, number) = (self.identity(&callee), ModuleId(self.known.len() as u32));
+                call.module = Some(*self.known.entry(identity).or_insert_with(|| {
+                    next.push(callee);
                     number
-                });
-                call.module = Some(*callee);
+                }));
             }
             self.modules.push(module);
         }
         next
+    }
+
+    /// What two paths to the same directory have in common, so that links cannot lead round and round.
+    fn identity(&self, dir: &Path) -> PathBuf {
+        self.outside.real(dir).unwrap_or_else(|_| dir.to_owned())
     }
 
     /// Reads the files of a directory in name order.

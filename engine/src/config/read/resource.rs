@@ -147,6 +147,7 @@ fn provisioners(fields: &mut Fields<'_>) {
 fn reserved(kind: &Ident, report: &mut Report) {
     if reference::OTHER_ROOTS.contains(&&*kind.name) {
         let detail = format!("In an expression `{}` means something else.", kind.name);
-        report.push(Diagnostic::error(kind.span, format!("`{}` is not a kind", kind.name), detail));
+        let error = Diagnostic::error(kind.span, format!("`{}` is not a kind", kind.name), detail);
+        report.push(error.help("Use the name of a kind, such as `core_value`."));
     }
 }

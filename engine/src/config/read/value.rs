@@ -146,7 +146,8 @@ fn default(expr: &Expr, constraint: Option<&Constraint>, nullable: bool, report:
     let Some(constraint) = constraint else { return value };
     constraint.apply(&value).unwrap_or_else(|error| {
         let detail = format!("The variable is of type {}: {error}.", constraint.ty);
-        report.push(Diagnostic::error(expr.span, "default does not fit the type", detail));
+        let error = Diagnostic::error(expr.span, "default does not fit the type", detail);
+        report.push(error.help("Change the default or the type."));
         Value::unknown(ty())
     })
 }

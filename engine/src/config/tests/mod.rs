@@ -3,6 +3,7 @@
 mod blocks;
 mod body;
 mod describe;
+mod laws;
 mod modules;
 mod sample;
 mod values;
@@ -52,6 +53,7 @@ fn check(text: &str, expected: &[&str]) {
         let (summary, detail) = (&diagnostic.summary, &diagnostic.detail);
         assert!(!summary.ends_with('.') && !summary.starts_with(char::is_uppercase), "{summary}");
         assert!(detail.ends_with('.'), "{summary}: {detail}");
+        assert!(diagnostic.help.is_some(), "{summary}: what to do?");
     }
 }
 

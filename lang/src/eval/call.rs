@@ -240,3 +240,141 @@ fn call_failed(
     let summary = if param.is_some() { "unsuitable argument" } else { "call failed" };
     Diagnostic::error(span, summary, detail)
 }
+
+#[cfg(test)]
+mod tests {
+    use fleet_syntax::FileId;
+    use fleet_syntax::tree::Ident;
+
+    use super::*;
+    use crate::Names;
+    use crate::functions::{Group, ParamType};
+    use crate::outside::Memory;
+
+    /// A function that tells what reaches it: the arguments as a tuple.
+    const fn echo(params: &'static [Param]) -> Function {
+        Function {
+            name: "echo",
+            group: Group::Collection,
+            doc: "",
+            examples: &[],
+            params,
+            variadic: None,
+            returns: Returns::Always(ParamType::String),
+            body: Body::Pure(|args| Ok(Value::tuple(args.to_vec()))),
+        }
+    }
+
+    /// Calls a function with arguments that stand one after the other, one byte each.
+    fn call(function: &Function, args: &[Value]) -> Result<Value, Vec<(String, u32)>> {
+        let (scope, outside) = (Names::default(), Memory::default());
+        let mut evaluator = Evaluator::new(&scope, &outside);
+        let span = |start| Span { file: FileId(0), start, end: start + 1 };
+        let arguments =
+            args.iter().zip(0..).map(|(value, at)| Argument { value: value.clone(), span: span(at) });
+        let name = Ident { name: function.name.into(), span: span(90) };
+        let call = Call { name, args: Vec::new(), expand_last: false, close: span(99) };
+        let Body::Pure(body) = function.body else { panic!("these functions are pure") };
+        let value = evaluator.apply(function, &call, arguments.collect(), span(50), |_, args| body(args));
+        let said = |problem: Diagnostic| (problem.detail, problem.span.map_or(0, |span| span.start));
+        let problems: Vec<_> = evaluator.into_diagnostics().into_iter().map(said).collect();
+        if problems.is_empty() { Ok(value) } else { Err(problems) }
+    }
+
+    fn string() -> Value {
+        Value::awaiting(Type::String, "core_value.a")
+    }
+
+    #[test]
+    fn arguments_are_converted() {
+        const F: Function = echo(&[Param::new("a", ParamType::Number), Param::new("b", ParamType::Any)]);
+        let given = call(&F, &[Value::from("5"), Value::from("5")]);
+        assert_eq!(given, Ok(Value::tuple([Value::from(5), Value::from("5")])));
+        let wrong = call(&F, &[Value::from("x"), Value::null()]).expect_err("both are wrong");
+        assert_eq!(wrong.iter().map(|(_, at)| *at).collect::<Vec<_>>(), [0, 1], "{wrong:?}");
+    }
+
+    #[test]
+    fn the_number_of_arguments_is_checked() {
+        const F: Function = echo(&[Param::new("a", ParamType::Any), Param::new("b", ParamType::Any)]);
+        let [one, two, three] = [1, 2, 3].map(Value::from);
+        let few = "`echo` takes 2 arguments, but `b` is missing.".to_owned();
+        assert_eq!(call(&F, std::slice::from_ref(&one)), Err(vec![(few, 99)]));
+        let many = "`echo` takes 2 arguments, but gets 3.".to_owned();
+        assert_eq!(call(&F, &[one.clone(), two.clone(), three.clone()]), Err(vec![(many, 2)]));
+        let variadic = Function { variadic: Some(Param::new("more", ParamType::String)), ..F };
+        let expected = Value::tuple([one.clone(), two.clone(), Value::from("3")]);
+        assert_eq!(call(&variadic, &[one.clone(), two, three]), Ok(expected));
+        let least = "`echo` takes at least 2 arguments, but `b` is missing.".to_owned();
+        assert_eq!(call(&variadic, &[one]), Err(vec![(least, 99)]));
+    }
+
+    #[test]
+    fn null_reaches_only_those_who_take_it() {
+        const WITHOUT: Function = echo(&[Param::new("a", ParamType::String)]);
+        const WITH: Function = echo(&[Param::new("a", ParamType::String).null()]);
+        let refused = "The argument `a` of `echo` must not be null.".to_owned();
+        assert_eq!(call(&WITHOUT, &[Value::null()]), Err(vec![(refused, 0)]));
+        assert_eq!(call(&WITH, &[Value::null()]), Ok(Value::tuple([Value::null_of(Type::String)])));
+    }
+
+    #[test]
+    fn a_bare_null_has_no_type() {
+        const TYPED: Function = echo(&[Param::new("a", ParamType::Any).null()]);
+        const UNTYPED: Function = echo(&[Param::new("a", ParamType::Any).null().untyped()]);
+        assert_eq!(call(&TYPED, &[Value::null()]), Ok(Value::unknown(Type::Any)));
+        assert_eq!(call(&UNTYPED, &[Value::null()]), Ok(Value::tuple([Value::null()])));
+    }
+
+    #[test]
+    fn unknowns_pass_the_body_by() {
+        const F: Function = echo(&[Param::new("a", ParamType::Any), Param::new("b", ParamType::Any)]);
+        let mut result = Value::awaiting(Type::String, "core_value.a");
+        if let Kind::Unknown(unknown) = &mut result.kind {
+            unknown.not_null = true;
+        }
+        assert_eq!(call(&F, &[Value::from(1), string()]), Ok(result));
+        assert_eq!(call(&F, &[Value::from(1), Value::unknown(Type::Any)]), Ok(Value::unknown(Type::Any)));
+        let depends = Function { returns: Returns::Depends(|args| Ok(Type::list(args[1].ty()))), ..F };
+        let expected = Value::awaiting(Type::list(Type::String), "core_value.a");
+        assert_eq!(call(&depends, &[Value::from(1), string()]), Ok(expected));
+        let failing = Function { returns: Returns::Depends(|_| Err(CallError::arg(1, "is odd"))), ..F };
+        let wrong = "The argument `b` of `echo`: is odd.".to_owned();
+        assert_eq!(call(&failing, &[Value::from(1), string()]), Err(vec![(wrong, 1)]));
+    }
+
+    #[test]
+    fn unknowns_reach_those_who_take_them() {
+        const TAKES: Function = echo(&[Param::new("a", ParamType::Any).unknown()]);
+        assert_eq!(call(&TAKES, &[string()]), Ok(Value::tuple([string()])));
+        const INSIDE: Function = echo(&[Param::new("a", ParamType::Any)]);
+        let holds = Value::tuple([string()]);
+        assert_eq!(call(&INSIDE, std::slice::from_ref(&holds)), Ok(Value::tuple([holds.clone()])));
+        const WHOLLY: Function = echo(&[Param::new("a", ParamType::Any).wholly_known()]);
+        assert!(!call(&WHOLLY, &[holds]).expect("unknown").is_known());
+    }
+
+    #[test]
+    fn marks_are_put_on_the_result_unless_the_body_takes_them() {
+        let secret = || Value::tuple([Value::from(1).mark(Marks::SENSITIVE)]);
+        const PLAIN: Function = echo(&[Param::new("a", ParamType::Any)]);
+        let expected = Value::tuple([Value::tuple([Value::from(1)])]).mark(Marks::SENSITIVE);
+        assert_eq!(call(&PLAIN, &[secret()]), Ok(expected));
+        const MARKED: Function = echo(&[Param::new("a", ParamType::Any).marked()]);
+        assert_eq!(call(&MARKED, &[secret()]), Ok(Value::tuple([secret()])));
+        let unknown = call(&MARKED, &[string().mark(Marks::SENSITIVE)]).expect("unknown");
+        assert_eq!(unknown.marks, Marks::SENSITIVE);
+    }
+
+    #[test]
+    fn failures_blame_the_argument_and_keep_secrets() {
+        const F: Function = echo(&[Param::new("a", ParamType::Any)]);
+        let failing = Function { body: Body::Pure(|_| Err(CallError::arg(0, "is hunter2"))), ..F };
+        let wrong = "The argument `a` of `echo`: is hunter2.".to_owned();
+        assert_eq!(call(&failing, &[Value::from(1)]), Err(vec![(wrong, 0)]));
+        let whole = Function { body: Body::Pure(|_| Err(CallError::new("no luck"))), ..F };
+        assert_eq!(call(&whole, &[Value::from(1)]), Err(vec![("`echo`: no luck.".into(), 50)]));
+        let secret = call(&failing, &[Value::from(1).mark(Marks::SENSITIVE)]).expect_err("fails");
+        assert!(!secret[0].0.contains("hunter2"), "{secret:?}");
+    }
+}

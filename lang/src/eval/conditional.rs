@@ -4,7 +4,7 @@
 use fleet_syntax::tree::{Conditional, Expr};
 use fleet_syntax::{Diagnostic, Diagnostics, Span};
 
-use super::{Evaluator, failed, unknown_from};
+use super::{Evaluator, failed, unknown_from, unknown_result};
 use crate::convert::{convert, unify};
 use crate::{Kind, Marks, Type, Value};
 
@@ -34,7 +34,12 @@ impl Evaluator<'_> {
                 {
                     return then.mark(marks);
                 }
-                return unknown_from(ty, [&condition]).mark(marks);
+                let unknown = if is_never_null(&then) && is_never_null(&otherwise) {
+                    unknown_result(ty, [&condition])
+                } else {
+                    unknown_from(ty, [&condition])
+                };
+                return unknown.mark(marks);
             }
         };
         if !problems.is_empty() {
@@ -82,6 +87,14 @@ impl Evaluator<'_> {
             Ok(value) => (value, Diagnostics::new()),
             Err(problems) => (failed(), problems),
         }
+    }
+}
+
+fn is_never_null(value: &Value) -> bool {
+    match &value.kind {
+        Kind::Null(_) => false,
+        Kind::Unknown(unknown) => unknown.not_null,
+        _ => true,
     }
 }
 

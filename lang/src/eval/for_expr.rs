@@ -95,7 +95,7 @@ impl Evaluator<'_> {
     /// The result of a loop that adds marks of its own.
     fn finish(&mut self, ended: Ended, marks: Marks, span: Span, result: impl FnOnce() -> Value) -> Value {
         match ended {
-            Ended::Done(more) => self.measured(result().mark(more | marks), span),
+            Ended::Done(more) => self.measured(result().mark(more | marks), self.findings(), span),
             Ended::Unknown(unknown) => unknown.mark(marks),
         }
     }

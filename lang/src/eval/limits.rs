@@ -53,8 +53,11 @@ impl Evaluator<'_> {
         false
     }
 
-    /// The value, unless it is too large.
-    pub(super) fn measured(&mut self, value: Value, span: Span) -> Value {
+    /// The value, unless it is too large, or a part of it failed: then there are more findings than before it.
+    pub(super) fn measured(&mut self, value: Value, findings: usize, span: Span) -> Value {
+        if self.findings() > findings {
+            return failed();
+        }
         let mut left = self.allowance.count.min(MAX_ELEMENTS);
         let before = left;
         let outcome = measure(&value, MAX_DEPTH, &mut left);
@@ -89,4 +92,65 @@ fn too_many(span: Span) -> Diagnostic {
     );
     Diagnostic::error(span, "too many elements", detail)
         .help("Loop over less, or split the work between several values.")
+}
+
+#[cfg(test)]
+mod tests {
+    use fleet_syntax::FileId;
+    use fleet_syntax::parse::parse_expression;
+
+    use super::*;
+    use crate::outside::Memory;
+    use crate::{Names, Type};
+
+    /// What is wrong with an expression if little is allowed; `x` is a list of ten numbers.
+    fn problems(text: &str) -> Vec<String> {
+        let ten = Value::list(Type::Number, (0..10).map(Value::from).collect());
+        let (scope, outside) = (Names([("x".into(), ten)].into()), Memory::default());
+        let mut evaluator = Evaluator::new(&scope, &outside);
+        evaluator.allowance = Allowance { make: 200, count: 1000 };
+        let (expr, problems) = parse_expression(FileId(0), text);
+        assert!(problems.is_empty(), "{text}: {problems:?}");
+        evaluator.evaluate(&expr);
+        evaluator.into_diagnostics().into_iter().map(|problem| problem.summary).collect()
+    }
+
+    #[test]
+    fn loops_that_multiply_are_stopped() {
+        let check = |text, expected: &[&str]| assert_eq!(problems(text), expected, "{text}");
+        check("[for a in x : [for b in x : 1]]", &[]);
+        check("[for a in x : [for b in x : [for c in x : 1]]]", &["too many elements"]);
+        check("[for a in x : [for b in x : [for c in x : 1 if false]]]", &["too many elements"]);
+        check("[for a in x : [for b in x : x[*]]]", &["too many elements"]);
+        check("[for a in x : [for b in x : [1, 2]]]", &["too many elements"]);
+        check(
+            "\"%{ for a in x }%{ for b in x }%{ for c in x }%{ endfor }%{ endfor }%{ endfor }\"",
+            &["too many elements"],
+        );
+        check("max([for a in x : max([for b in x : max(x...)]...)]...)", &["too many elements"]);
+    }
+
+    #[test]
+    fn values_that_share_are_counted_as_often_as_they_are_seen() {
+        let doubled = |times| {
+            let open: String = (0..times).map(|i| format!("[for a{} in [[a{i}, a{i}]] : ", i + 1)).collect();
+            format!("[for a0 in [1] : {open}a{times}{}]", "]".repeat(times))
+        };
+        assert_eq!(problems(&doubled(4)), [""; 0]);
+        assert_eq!(problems(&doubled(40)), ["too many elements"]);
+    }
+
+    #[test]
+    fn values_nested_too_deep_are_refused() {
+        let nested = |depth| (0..depth).fold(Value::from(1), |value, _| Value::tuple([value]));
+        let check = |depth, fits| {
+            assert_eq!(
+                measure(&nested(depth), MAX_DEPTH, &mut MAX_ELEMENTS.clone()).is_ok(),
+                fits,
+                "{depth}"
+            );
+        };
+        check(MAX_DEPTH, true);
+        check(MAX_DEPTH + 1, false);
+    }
 }

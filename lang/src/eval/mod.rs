@@ -88,12 +88,9 @@ impl<'a> Evaluator<'a> {
     /// The value of an expression. What is wrong with it is collected; a failed part is an unknown of type any, so
     /// that it causes no further complaints.
     pub fn evaluate(&mut self, expr: &Expr) -> Value {
+        let findings = self.findings();
         let value = self.value(expr);
-        match expr.kind {
-            // What tuples, objects and loops make is measured as it is made; all else but these two adds nothing.
-            ExprKind::Call(_) | ExprKind::Conditional(_) => self.measured(value, expr.span),
-            _ => value,
-        }
+        if is_measured(expr) { value } else { self.measured(value, findings, expr.span) }
     }
 
     /// The value of a part of an expression.
@@ -186,14 +183,16 @@ impl<'a> Evaluator<'a> {
         if !self.make(items.len(), span) {
             return failed();
         }
+        let findings = self.findings();
         let tuple = Value::tuple(items.iter().map(|item| self.value(item)).collect::<Arc<[Value]>>());
-        self.measured(tuple, span)
+        self.measured(tuple, findings, span)
     }
 
     fn object(&mut self, items: &[ObjectItem], span: Span) -> Value {
         if !self.make(items.len(), span) {
             return failed();
         }
+        let findings = self.findings();
         let mut attributes = BTreeMap::new();
         let mut marks = Marks::NONE;
         let mut unknown = None;
@@ -213,7 +212,7 @@ impl<'a> Evaluator<'a> {
             }
         }
         match unknown {
-            None => self.measured(Value::object(attributes).mark(marks), span),
+            None => self.measured(Value::object(attributes).mark(marks), findings, span),
             Some(key) => unknown_from(Type::Any, [&key]).mark(marks),
         }
     }
@@ -270,6 +269,16 @@ impl<'a> Evaluator<'a> {
                 failed()
             }
         }
+    }
+}
+
+/// Whether the value of an expression is known not to be too large: tuples, objects and loops are measured as they are
+/// made, what comes out of a scope was measured then, and operators make scalars.
+fn is_measured(expr: &Expr) -> bool {
+    match &expr.kind {
+        ExprKind::Template(_) | ExprKind::Call(_) | ExprKind::Conditional(_) | ExprKind::Parens(_) => false,
+        ExprKind::Path(path) => matches!(path.base.kind, ExprKind::Variable(_)),
+        _ => true,
     }
 }
 

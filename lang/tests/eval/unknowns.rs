@@ -1,6 +1,6 @@
 //! What is said of a result while something it is made of is not known yet.
 
-use fleet_lang::{Kind, Type, Value};
+use fleet_lang::{Kind, Type, Unknown, Value};
 
 use super::{evaluate_in, names, object};
 
@@ -23,9 +23,9 @@ fn scope() -> fleet_lang::Names {
 #[track_caller]
 fn check(text: &str, ty: Type, awaits: &str) {
     let value = evaluate_in(&scope(), text).expect(text);
-    let Kind::Unknown(unknown) = &value.kind else { panic!("{text} is known: {value:?}") };
-    assert_eq!(unknown.ty, ty, "{text}");
-    assert_eq!(unknown.awaits.as_deref(), Some(format!("core_value.{awaits}").as_str()), "{text}");
+    let Kind::Unknown(unknown) = value.kind else { panic!("{text} is known: {value:?}") };
+    let awaits = Some(format!("core_value.{awaits}").into());
+    assert_eq!(unknown, Unknown { ty, awaits, not_null: unknown.not_null }, "{text}");
 }
 
 /// The result is known.

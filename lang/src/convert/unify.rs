@@ -52,7 +52,7 @@ impl Unifier {
         if let [] | [_] = types.as_slice() {
             return types.first().map(|only| Type::clone(only));
         }
-        let key: Vec<_> = types.iter().map(|ty| Type::clone(ty)).collect();
+        let key: Vec<_> = types.iter().copied().cloned().collect();
         if let Some(known) = self.known.borrow().get(&key) {
             return known.clone();
         }

@@ -78,17 +78,17 @@ impl Number {
         }
     }
 
-    /// `self % other` with the sign of `self`, where `x % 0` is `x`; `None` if either is infinite.
+    /// `self % other` with the sign of `self`, where `x % 0` is `x`; otherwise `None` if either is infinite.
     ///
     /// The quotient is rounded before its fraction is cut, so that `10.5 % 0.1` is 0 although neither number has an
     /// exact binary form.
     #[must_use]
     pub fn rem(&self, other: &Number) -> Option<Number> {
-        if self.is_infinite() || other.is_infinite() {
-            return None;
-        }
         if other.is_zero() {
             return Some(self.clone());
+        }
+        if self.is_infinite() || other.is_infinite() {
+            return None;
         }
         let precision = self.precision;
         if let (Repr::Int(a), Repr::Int(b)) = (&self.repr, &other.repr)
@@ -141,12 +141,11 @@ impl Number {
 
     /// The next whole number in the given direction.
     fn whole(&self, towards: Sign) -> Number {
-        let Some(truncated) = self.to_bigint() else { return self.clone() };
+        let Some(mut whole) = self.to_bigint() else { return self.clone() };
         if !self.is_whole() && self.is_negative() == (towards == Sign::Minus) {
-            let step = BigInt::from_biguint(towards, BigUint::from(1_u32));
-            return Number::from_bigint(&(truncated + step));
+            whole += BigInt::from_biguint(towards, BigUint::from(1_u32));
         }
-        Number::from_bigint(&truncated)
+        Number { precision: self.precision, ..Number::from_bigint(&whole) }
     }
 
     fn signed_zero(negative: bool, precision: u32) -> Number {

@@ -142,6 +142,7 @@ fn remainders() {
     let table = [
         ("5", "0", "5"),
         ("5.5", "0", "5.5"),
+        ("Inf", "0", "+Inf"),
         ("-5.5", "2", "-1.5"),
         ("5", "-3", "2"),
         ("-5", "3", "-2"),
@@ -168,4 +169,6 @@ fn whole_numbers_nearby() {
         assert_eq!(number(text).floor().to_string(), floor, "{text}");
         assert_eq!(number(text).ceil().to_string(), ceil, "{text}");
     }
+    check(Some(double(2_f64.powi(64)).floor()), "18446744073709550000");
+    check(Some(number("1e308").floor()), &format!("1{}", "0".repeat(308)));
 }

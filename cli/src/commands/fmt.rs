@@ -13,13 +13,14 @@ use crate::{Env, Exit, Failure, diagnostics};
 
 /// Write configuration files in their canonical form
 ///
-/// The layout is that of `terraform fmt`: two spaces of indentation, and `=` and trailing comments of neighbouring lines
-/// in one column. Comments and line breaks stay, and so does the meaning. The names of the files that changed are printed.
-/// A file with a syntax error is reported and left alone.
+/// The layout is that of `terraform fmt`: two spaces of indentation, and `=` and
+/// trailing comments of neighbouring lines in one column. Comments, line breaks and
+/// the meaning stay. The names of the files that changed are printed. A file with a
+/// syntax error is reported and left alone.
 ///
 ///   fleet fmt                      *.fleet.hcl and *.vars.hcl in the current directory
 ///   fleet fmt --recursive modules  those below a directory too
-///   fleet fmt --check --diff       for CI: change nothing, show what would; exits 3 if anything would
+///   fleet fmt --check --diff       for CI: write nothing, show what would change; exits 3
 ///   fleet fmt - < in > out         standard input to standard output, for editors
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]

@@ -60,3 +60,64 @@ fn message(condition: &Condition, evaluator: &mut Evaluator<'_>) -> Arc<str> {
     }
     "The condition does not hold.".into()
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use fleet_lang::eval::Names;
+    use fleet_lang::outside::Memory;
+    use fleet_lang::{Evaluator, Marks, Type, Value};
+    use fleet_syntax::{FileId, parse_expression};
+
+    use super::{Outcome, test};
+    use crate::config::model::Condition;
+
+    /// What becomes of a condition, and the summaries of what is wrong with it.
+    fn outcome(condition: &str, error_message: &str) -> (Outcome, Vec<String>) {
+        let parse = |text| parse_expression(FileId(0), text).0;
+        let condition = parse(condition);
+        let header = condition.span;
+        let condition = Condition { condition, error_message: parse(error_message), header };
+        let scope = Names(BTreeMap::from([
+            ("unknown".into(), Value::unknown(Type::Bool)),
+            ("hidden".into(), Value::from(false).mark(Marks::SENSITIVE)),
+            ("fleeting".into(), Value::from("x").mark(Marks::EPHEMERAL)),
+        ]));
+        let outside = Memory::new();
+        let mut evaluator = Evaluator::new(&scope, &outside);
+        let outcome = test(&condition, &mut evaluator);
+        (outcome, evaluator.into_diagnostics().into_iter().map(|d| d.summary).collect())
+    }
+
+    #[test]
+    fn outcomes() {
+        let fails = |message: &str| Outcome::Fails(message.into());
+        for (condition, message, expected) in [
+            ("1 == 1", "\"no\"", Outcome::Holds),
+            ("\"true\"", "\"no\"", Outcome::Holds),
+            ("1 == 2", "\"no\"", fails("no")),
+            ("hidden", "\"no\"", fails("no")),
+            ("false", "5", fails("5")),
+            ("unknown", "\"no\"", Outcome::Open),
+            ("false", "\"${unknown}\"", fails("The message depends on values that are not known yet.")),
+            ("false", "\"${hidden}\"", fails("The message contains sensitive values and is not shown.")),
+            ("false", "\"${fleeting}\"", fails("The message contains ephemeral values and is not shown.")),
+        ] {
+            assert_eq!(outcome(condition, message), (expected, vec![]), "{condition}, or {message}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_condition() {
+        for (condition, message, expected) in [
+            ("null", "\"no\"", "condition is null"),
+            ("[]", "\"no\"", "unsuitable condition"),
+            ("1", "\"no\"", "unsuitable condition"),
+            ("false", "null", "error message is null"),
+            ("false", "[]", "unsuitable error message"),
+        ] {
+            assert_eq!(outcome(condition, message).1, [expected], "{condition}, or {message}");
+        }
+    }
+}

@@ -50,7 +50,7 @@ fn nesting_as_deep_as_the_parser_lets_it() {
         nested("{ a = ", "1", "}"),
         nested("-", "1", ""),
         nested("1 + (", "1", ")"),
-        nested("[1][", "0", "]"),
+        nested("[0][", "0", "]"),
         nested("upper(", "1", ")"),
         nested("try(", "1", ")"),
         nested("true ? ", "1", " : 1"),

@@ -6,7 +6,7 @@ pub(super) mod json;
 mod yaml_read;
 mod yaml_write;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 use std::sync::Arc;
 
@@ -205,10 +205,9 @@ fn csvdecode(args: &[Value]) -> Result<Value, CallError> {
     };
     let names: Vec<Arc<str>> = header.iter().map(|name| normal(name)).collect();
     let ty = Type::object(names.iter().map(|name| (name.clone(), Type::String)).collect());
-    for (position, name) in names.iter().enumerate() {
-        if names[..position].contains(name) {
-            return Err(problem(format!("has two columns named \"{name}\"")));
-        }
+    let mut seen = BTreeSet::new();
+    if let Some(name) = names.iter().find(|name| !seen.insert(*name)) {
+        return Err(problem(format!("has two columns named \"{name}\"")));
     }
     let object = |(position, record): (usize, Vec<String>)| {
         if record.len() != names.len() {

@@ -87,7 +87,7 @@ pub(super) const TABLE: &[Function] = &[
         ],
         params: &[Param::new("text", ParamType::Any), Param::new("base", ParamType::Number)],
         variadic: None,
-        returns: Returns::Always(ParamType::Number),
+        returns: Returns::Depends(|args| digits(&args[0]).map(|_| Type::Number)),
         body: Body::Pure(parseint),
     },
     Function {
@@ -207,9 +207,7 @@ fn extreme(args: &[Value], better: fn(&Number, &Number) -> bool) -> Result<Value
 }
 
 fn parseint(args: &[Value]) -> Result<Value, CallError> {
-    let Some(text) = args[0].as_str() else {
-        return Err(CallError::arg(0, format!("must be a string, not {}", args[0].ty())));
-    };
+    let text = digits(&args[0])?.unwrap_or_default();
     let base = args::whole(args, 1)?;
     let Some(base) = u32::try_from(base).ok().filter(|base| (2..=MAX_BASE).contains(base)) else {
         return Err(CallError::arg(1, format!("must be from 2 to {MAX_BASE}, but is {base}")));
@@ -226,6 +224,14 @@ fn parseint(args: &[Value]) -> Result<Value, CallError> {
     {
         Some(number) => Ok(Number::from_bigint(&number).into()),
         None => Err(CallError::arg(0, format!("\"{text}\" is not a whole number in base {base}"))),
+    }
+}
+
+/// The text of `parseint`'s first argument, if it is known. A number is refused: its digits are in base 10 already.
+fn digits(text: &Value) -> Result<Option<&str>, CallError> {
+    match text.ty() {
+        Type::String => Ok(text.as_str()),
+        ty => Err(CallError::arg(0, format!("must be a string, not {ty}"))),
     }
 }
 

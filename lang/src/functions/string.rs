@@ -2,19 +2,18 @@
 //!
 //! 1. [`text`]: cutting, padding and case
 //! 2. [`list`]: text from lists and lists from text; [`format`](mod@format): the verbs of `format`
-//! 3. [`search`]: regular expressions; [`pattern`]: their syntax
+//! 3. [`search`]: regular expressions; [`pattern`]: their syntax; [`replacement`]: what they are replaced with
 
 mod case;
 mod format;
 mod list;
 mod pattern;
+mod replacement;
 mod search;
 mod text;
 
 use super::{Body, CallError, Function, Group, Param, ParamType, Returns};
-
-/// The longest text, in bytes, that these functions make out of shorter ones.
-const MAX_LENGTH: usize = 1 << 28;
+use crate::eval::MAX_TEXT;
 
 const TEXT: Param = Param::new("text", ParamType::String);
 
@@ -274,8 +273,8 @@ pub(super) const TABLE: &[Function] = &[
 
 /// Refuses to make a text of so many bytes, if they are too many.
 fn check_length(bytes: usize) -> Result<(), CallError> {
-    if bytes > MAX_LENGTH {
-        return Err(CallError::new(format!("the result would have more than {MAX_LENGTH} bytes")));
+    if bytes > MAX_TEXT {
+        return Err(CallError::new(format!("the result would have more than {MAX_TEXT} bytes")));
     }
     Ok(())
 }

@@ -5,11 +5,12 @@ pub(super) fn records(text: &str) -> Result<Vec<Vec<String>>, String> {
     let text = text.replace("\r\n", "\n");
     let text = text.strip_suffix('\r').unwrap_or(&text);
     let mut records = Vec::new();
-    let mut rest = text;
+    let (mut rest, mut line) = (text, 1);
     while !rest.is_empty() {
-        let line = 1 + text[..text.len() - rest.len()].matches('\n').count();
+        let start = rest;
         if let Some(after) = rest.strip_prefix('\n') {
             rest = after;
+            line += 1;
             continue;
         }
         let mut record = Vec::new();
@@ -26,6 +27,7 @@ pub(super) fn records(text: &str) -> Result<Vec<Vec<String>>, String> {
             };
             rest = next;
         }
+        line += start[..start.len() - rest.len()].matches('\n').count();
         records.push(record);
     }
     Ok(records)

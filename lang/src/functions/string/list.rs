@@ -1,6 +1,6 @@
 //! Text from lists and lists from text.
 
-use super::{MAX_LENGTH, check_length};
+use super::check_length;
 use crate::functions::{CallError, args};
 use crate::{Kind, Type, Value};
 
@@ -57,9 +57,7 @@ pub(super) fn formatlist(args: &[Value]) -> Result<Value, CallError> {
         let value = if row.iter().all(Value::is_wholly_known) {
             let text = super::format::format(args::string(args, 0), &row)?;
             bytes += text.len();
-            if bytes > MAX_LENGTH {
-                check_length(bytes)?;
-            }
+            check_length(bytes)?;
             Value::from(text.as_str())
         } else {
             unknown_string(&row)

@@ -47,52 +47,6 @@ impl Pattern {
     }
 }
 
-/// Writes `template` to `out` with `$1`, `$name` and `${name}` replaced by what the groups matched. A `$` that is
-/// followed by nothing of the kind stays; a group that does not exist is empty.
-pub(super) fn expand(template: &str, pattern: &Pattern, captures: &regex::Captures<'_>, out: &mut String) {
-    let mut rest = template;
-    while let Some((before, after)) = rest.split_once('$') {
-        out.push_str(before);
-        if let Some(after) = after.strip_prefix('$') {
-            out.push('$');
-            rest = after;
-            continue;
-        }
-        let Some((name, after)) = reference(after) else {
-            out.push('$');
-            rest = after;
-            continue;
-        };
-        rest = after;
-        if let Some(text) = group(pattern, captures, name) {
-            out.push_str(text);
-        }
-    }
-    out.push_str(rest);
-}
-
-/// The group name after a `$` and what follows it.
-fn reference(text: &str) -> Option<(&str, &str)> {
-    let braced = text.strip_prefix('{');
-    let start = braced.unwrap_or(text);
-    let end = start.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(start.len());
-    let (name, after) = start.split_at(end);
-    let after = if braced.is_some() { after.strip_prefix('}')? } else { after };
-    (!name.is_empty()).then_some((name, after))
-}
-
-fn group<'t>(pattern: &Pattern, captures: &regex::Captures<'t>, name: &str) -> Option<&'t str> {
-    let is_number = name.bytes().all(|b| b.is_ascii_digit()) && (name == "0" || !name.starts_with('0'));
-    if is_number {
-        return captures.get(name.parse().ok()?).map(|found| found.as_str());
-    }
-    // Of several groups with the name, the first that took part in the match counts.
-    let named = |(index, group): (usize, &Option<String>)| {
-        (group.as_deref() == Some(name)).then(|| captures.get(index + 1)).flatten()
-    };
-    pattern.names.iter().enumerate().find_map(named).map(|found| found.as_str())
-}
-
 struct Translator<'a> {
     rest: &'a str,
     out: String,

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use regex::Captures;
 
 use super::check_length;
-use super::pattern::{Pattern, expand};
+use super::pattern::Pattern;
+use super::replacement::Replacement;
 use crate::functions::{CallError, args};
 use crate::{Type, Value};
 
@@ -45,13 +46,14 @@ pub(super) fn replace(args: &[Value]) -> Result<Value, CallError> {
         return Ok(text.replace(part, replacement).as_str().into());
     };
     let pattern = pattern(inner, 1)?;
+    let replacement = Replacement::new(replacement, &pattern);
     let mut out = String::new();
     let mut copied = 0;
     for captures in pattern.regex.captures_iter(text) {
         let whole = captures.get_match();
         out.push_str(&text[copied..whole.start()]);
         copied = whole.end();
-        expand(replacement, &pattern, &captures, &mut out);
+        replacement.write(&captures, &mut out);
         check_length(out.len())?;
     }
     out.push_str(&text[copied..]);

@@ -1,5 +1,7 @@
 //! Cutting, padding and case.
 
+use std::collections::HashSet;
+
 use unicode_segmentation::UnicodeSegmentation;
 
 use super::{case, check_length};
@@ -65,8 +67,8 @@ pub(super) fn substr(args: &[Value]) -> Result {
 }
 
 pub(super) fn trim(args: &[Value]) -> Result {
-    let characters = args::string(args, 1);
-    Ok(args::string(args, 0).trim_matches(|c| characters.contains(c)).into())
+    let characters: HashSet<char> = args::string(args, 1).chars().collect();
+    Ok(args::string(args, 0).trim_matches(|c| characters.contains(&c)).into())
 }
 
 pub(super) fn trimprefix(args: &[Value]) -> Result {

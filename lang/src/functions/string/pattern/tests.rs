@@ -162,30 +162,3 @@ fn a_bomb_is_refused() {
         assert!(Pattern::new(&pattern).is_err());
     }
 }
-
-#[test]
-fn templates_expand_as_in_go() {
-    let check = |pattern: &str, template: &str, expected: &str| {
-        let pattern = Pattern::new(pattern).unwrap();
-        let mut out = String::new();
-        expand(template, &pattern, &pattern.regex.captures("hello").unwrap(), &mut out);
-        assert_eq!(out, expected, "{template}");
-    };
-    check("(h)", "$1x", "");
-    check("(h)", "${1}x", "hx");
-    check("(?P<n>l)", "${n}x", "lx");
-    check("(?P<n>l)", "<$n>", "<l>");
-    check("(?P<n>x)|(?P<n>l)", "<$n>", "<l>");
-    check("l", "$$", "$");
-    check("l", "$", "$");
-    check("l", "$ a", "$ a");
-    check("l", "$0$0", "ll");
-    check("(h)|(z)", "[$1$2]", "[h]");
-    check("l", "${a-b}", "${a-b}");
-    check("l", "${", "${");
-    check("l", "${}", "${}");
-    check("l", "$9", "");
-    check("l", "$99999999999999999999", "");
-    check("(h)", "[$01]", "[]");
-    check("h", "$é", "");
-}

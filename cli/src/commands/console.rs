@@ -6,12 +6,18 @@ mod type_text;
 
 use std::collections::BTreeMap;
 use std::io::BufRead;
+use std::mem::take;
+use std::path::Path;
 use std::sync::Arc;
 
-use fleet_lang::{Names, Value};
+use fleet_engine::config::load::EXTENSION;
+use fleet_engine::expand::ArgumentsOnly;
+use fleet_lang::{Names, Outside, Value};
+use fleet_providers::Builtin;
 use fleet_syntax::Sources;
 
 use self::session::Session;
+use crate::configuration::{Configuration, VariableArgs};
 use crate::{Env, Exit, Failure, diagnostics};
 
 /// Evaluate expressions
@@ -21,18 +27,47 @@ use crate::{Env, Exit, Failure, diagnostics};
 /// is 1 if there were any:
 ///
 ///   echo 'cidrhost("10.0.0.0/8", 5)' | fleet console
+///
+/// Where there is a configuration, expressions see its variables, local values, modules and resources:
+///
+///   echo 'local.subnets' | fleet -C site console --var env=staging
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
-pub(crate) struct ConsoleArgs {}
+pub(crate) struct ConsoleArgs {
+    #[command(flatten)]
+    variables: VariableArgs,
+}
 
-pub(crate) fn console(env: &mut Env, _args: &ConsoleArgs) -> Result<Exit, Failure> {
-    let scope = surroundings(env);
+pub(crate) fn console(env: &mut Env, args: &ConsoleArgs) -> Result<Exit, Failure> {
     let outside = env.outside();
-    let mut session = Session::new(&scope, &outside, Sources::default());
+    if !has_configuration(&outside) {
+        let scope = paths(env);
+        let words = ["path.cwd", "path.module", "path.root"].map(String::from);
+        return talk(env, &mut Session::new(&scope, &outside, Sources::default()), &words);
+    }
+    let catalog = Builtin::new(env.cwd.clone());
+    let mut configuration = Configuration::load(env);
+    configuration.read_values(env, &args.variables);
+    let (mut problems, sources) = (take(&mut configuration.diagnostics), take(&mut configuration.sources));
+    let (expansion, found) = configuration.expand(&catalog, &mut ArgumentsOnly);
+    problems.extend(found);
+    // What could be evaluated can still be asked for.
+    diagnostics::report(env, &problems, &sources)?;
+    let scope = expansion.console(&catalog, &outside);
+    let words: Vec<String> = expansion.words().collect();
+    talk(env, &mut Session::new(&scope, &outside, sources), &words)
+}
+
+fn has_configuration(outside: &dyn Outside) -> bool {
+    let names = outside.list(Path::new(".")).unwrap_or_default();
+    names.iter().any(|name| name.ends_with(EXTENSION))
+}
+
+fn talk(env: &mut Env, session: &mut Session<'_>, words: &[String]) -> Result<Exit, Failure> {
     if env.terminal.stdin && env.terminal.stdout {
-        interactive::talk(env, &mut session, &words(&scope))
+        interactive::talk(env, session, words)
     } else {
-        answer_lines(env, &mut session)
+        answer_lines(env, session)
     }
 }
 
@@ -71,22 +106,10 @@ fn answer(env: &mut Env, session: &mut Session<'_>, text: &str) -> Result<bool, 
     Ok(true)
 }
 
-/// What expressions can refer to.
-fn surroundings(env: &Env) -> Names {
+/// What expressions can refer to where there is no configuration.
+fn paths(env: &Env) -> Names {
     let paths = [("cwd", env.cwd.to_string_lossy()), ("module", ".".into()), ("root", ".".into())];
     let paths: BTreeMap<Arc<str>, Value> =
         paths.into_iter().map(|(name, path)| (name.into(), Value::from(&*path))).collect();
     Names([("path".into(), Value::object(paths))].into())
-}
-
-/// The names in scope, as completion offers them.
-fn words(scope: &Names) -> Vec<String> {
-    let mut words = Vec::new();
-    for (name, value) in &scope.0 {
-        words.push(name.to_string());
-        words.extend(
-            value.entries().into_iter().flatten().map(|(attribute, _)| format!("{name}.{attribute}")),
-        );
-    }
-    words
 }

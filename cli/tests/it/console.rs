@@ -41,3 +41,30 @@ fn bytes_that_are_no_text_are_no_crash() {
     let ran = Site::empty().fleet_with_input(["console"], "\u{0}\u{feff}\n\u{1F600}\n");
     assert_eq!(ran.exit, Exit::Failed);
 }
+
+#[test]
+fn a_configuration_is_seen() {
+    let site = Site::empty();
+    site.write(
+        "main.fleet.hcl",
+        "variable \"n\" {\n  type    = number\n  default = 1\n}\nlocals { twice = var.n * 2 }\n\
+         resource \"core_value\" \"a\" { input = local.twice }\n\
+         module \"m\" { source = \"./m\" }\n",
+    );
+    site.write("m/main.fleet.hcl", "output \"o\" { value = [path.module] }\n");
+    let lines = "local.twice\ncore_value.a.input + 1\ncore_value.a.id\nmodule.m.o\n";
+    let ran = site.fleet_with_input(["console", "--var", "n=21"], lines);
+    assert_eq!(ran.ok(), "42\n43\n(known after apply)\n[\n  \"m\",\n]\n");
+    let ran = site.fleet_with_input(["console"], "var.nope\nlocal.twice\n");
+    assert_eq!((ran.exit, &*ran.stdout), (Exit::Failed, "2\n"));
+    assert!(ran.stderr.contains("undeclared variable `nope`"), "{}", ran.stderr);
+}
+
+#[test]
+fn a_broken_configuration_is_told_and_the_rest_is_seen() {
+    let site = Site::empty();
+    site.write("main.fleet.hcl", "locals {\n  good = 1\n  bad  = 1 + \"x\"\n}\n");
+    let ran = site.fleet_with_input(["console"], "local.good\n");
+    assert!(ran.stderr.contains("unsuitable operand"), "{}", ran.stderr);
+    assert_eq!(ran.ok(), "1\n");
+}

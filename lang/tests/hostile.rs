@@ -59,15 +59,16 @@ fn bombs_are_refused() {
 #[test]
 fn large_arguments_are_answered() {
     let large = text("ab".repeat(50_000));
+    let alone = std::slice::from_ref(&large);
     let calls: &[(&str, &[Value])] = &[
         ("regexall", &[text("(a+)+b"), large.clone()]),
         ("regexall", &[text(".*.*.*=.*"), large.clone()]),
         ("split", &[text(""), large.clone()]),
-        ("strrev", &[large.clone()]),
-        ("title", &[large.clone()]),
+        ("strrev", alone),
+        ("title", alone),
         ("trim", &[large.clone(), large.clone()]),
-        ("base64gzip", &[large.clone()]),
-        ("yamlencode", &[large.clone()]),
+        ("base64gzip", alone),
+        ("yamlencode", alone),
         ("format", &[text("%1000000d"), 1.into()]),
         ("csvdecode", &[text("a,b\n".repeat(20_000))]),
         ("jsondecode", &[text(format!("[{}1]", "1,".repeat(100_000)))]),

@@ -135,7 +135,7 @@ mod tests {
             include_str!("testdata/pkcs8.pem"),
             include_str!("testdata/openssh.pem"),
             &pkcs1.replace('\n', "\r\n"),
-            &format!("a key:\n\n{}trailing", pkcs1),
+            &format!("a key:\n\n{pkcs1}trailing"),
             &one_line,
         ] {
             assert_eq!(decrypted(key).as_deref(), Ok(MESSAGE), "{key}");

@@ -66,7 +66,10 @@ impl<'a> Parser<'a> {
                 _ => self.item(bracket, &mut items),
             }
         }
-        let Items { attributes, blocks, incomplete, .. } = items;
+        let Items { mut attributes, mut blocks, incomplete, .. } = items;
+        // A tree lives long and most of its lists are short: room for growth would be most of it.
+        attributes.shrink_to_fit();
+        blocks.shrink_to_fit();
         Body { attributes, blocks, span, incomplete }
     }
 
@@ -276,6 +279,7 @@ impl<'a> Parser<'a> {
             self.close(bracket, "`}`");
             return None;
         }
+        labels.shrink_to_fit();
         let start = bracket.open.end;
         let mut body = self.body(Some(bracket), Span { file: self.file, start, end: start });
         self.leave();

@@ -115,6 +115,7 @@ impl<'a> Parser<'a> {
         if steps.is_empty() {
             return base;
         }
+        steps.shrink_to_fit();
         let span = self.since(base.span.start);
         Expr { kind: ExprKind::Path(Box::new(Path { base, steps })), span }
     }

@@ -111,6 +111,7 @@ impl<'a> Parser<'a> {
                 break;
             }
         }
+        args.shrink_to_fit();
         let close = self.close(bracket, "`,` or `)`");
         let span = name.span.to(close);
         Expr { kind: ExprKind::Call(Box::new(Call { name, args, expand_last, close })), span }
@@ -147,6 +148,7 @@ impl<'a> Parser<'a> {
             }
             self.eat(K::Comma);
         }
+        items.shrink_to_fit();
         let close = self.close(bracket, "`,` or `]`");
         Expr { kind: ExprKind::Tuple(items), span: self.span_of(bracket.open).to(close) }
     }
@@ -174,6 +176,7 @@ impl<'a> Parser<'a> {
             }
             self.eat(K::Comma);
         }
+        items.shrink_to_fit();
         let close = self.close(bracket, "`}`");
         Expr { kind: ExprKind::Object(items), span: self.span_of(bracket.open).to(close) }
     }

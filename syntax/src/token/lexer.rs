@@ -57,8 +57,8 @@ impl<'a> Lexer<'a> {
             bytes: text.as_bytes(),
             at: 0,
             modes: mode.into_iter().collect(),
-            // Ordinary configuration has a token for every five bytes or so.
-            tokens: Vec::with_capacity(text.len() / 5 + 16),
+            // Ordinary configuration has a token for every four bytes or so.
+            tokens: Vec::with_capacity(text.len() / 3 + 16),
             endings: Endings::new(text),
             bare: mode.is_some(),
             brackets: 0,

@@ -119,24 +119,11 @@ impl<'a> Parser<'a> {
                 return Some(Item::Block);
             }
             K::Colon | K::EqualEqual | K::Arrow => {
-                let help = format!("write `{} = …`", name.name);
-                let diagnostic = self.expected("`=`");
-                self.report(Diagnostic { help: Some(help), ..diagnostic });
-            }
-            K::Dot => {
-                let detail = "The name of an argument is one word, without dots.";
-                self.fail(
-                    Diagnostic::error(self.here(), "expected `=`, found `.`", detail)
-                        .help(format!("to set a part of `{0}`, give all of it: `{0} = {{ … }}`", name.name)),
-                );
-                return None;
+                let diagnostic = self.expected_help("`=`", &format!("write `{} = …`", name.name));
+                self.report(diagnostic);
             }
             _ => {
-                let help =
-                    format!("set an argument with `{0} = …`, or open a block with `{0} {{`", name.name);
-                let diagnostic = self.expected("`=` or `{`");
-                let help = diagnostic.help.clone().filter(|_| self.kind() == K::Invalid).unwrap_or(help);
-                self.fail(Diagnostic { help: Some(help), ..diagnostic });
+                self.fail_name(&name);
                 return None;
             }
         }
@@ -145,6 +132,18 @@ impl<'a> Parser<'a> {
         let span = self.since(name.span.start);
         self.add_attribute(Attribute { name, value, span }, items);
         Some(Item::Attribute)
+    }
+
+    fn fail_name(&mut self, name: &Ident) {
+        let name = &name.name;
+        if self.kind() == K::Dot {
+            let help =
+                format!("a name has no dots: to set a part of `{name}`, give all of it, `{name} = {{ … }}`");
+            self.fail_expected_help("`=`", &help);
+        } else {
+            let help = format!("set an argument with `{name} = …`, or open a block with `{name} {{`");
+            self.fail_expected_help("`=` or `{`", &help);
+        }
     }
 
     fn add_attribute(&mut self, attribute: Attribute, items: &mut Items) {
@@ -264,10 +263,8 @@ impl<'a> Parser<'a> {
                 },
                 K::Newline if self.kind_on_next_line() == K::OpenBrace => {
                     self.eat_newlines();
-                    let detail = format!("The `{{` of `{}` stands on the line of its name.", kind.name);
-                    self.report(
-                        Diagnostic::error(self.here(), "`{` on a line of its own", detail).help("move it up"),
-                    );
+                    let detail = "The `{` of a block stands on the line of its name.";
+                    self.complain(self.here(), "`{` on a line of its own", detail, "move it up");
                 }
                 _ => {
                     self.fail_header(&kind, &labels);
@@ -294,17 +291,14 @@ impl<'a> Parser<'a> {
     }
 
     fn fail_header(&mut self, kind: &Ident, labels: &[Ident]) {
-        let diagnostic = self.expected("`{` or a label");
-        let help = match (labels, diagnostic.help.as_ref()) {
-            (_, Some(_)) if self.kind() == K::Invalid => None,
-            ([_], _) if matches!(self.kind(), K::Newline | K::Eof) => {
-                Some(format!("to set an argument, write `{} = …`; a block needs `{{` and `}}`", kind.name))
-            }
-            (_, _) if self.kind() == K::Equal => Some("a block has no `=` before its `{`".to_owned()),
-            (_, _) if self.kind() == K::Dot => Some("put labels with dots in quotes".to_owned()),
-            _ => Some("a block needs `{` and `}`".to_owned()),
+        let argument = format!("to set an argument, write `{} = …`; a block needs `{{` and `}}`", kind.name);
+        let help = match self.kind() {
+            K::Newline | K::Eof if labels.len() == 1 => &argument,
+            K::Equal => "a block has no `=` before its `{`",
+            K::Dot => "put labels with dots in quotes",
+            _ => "a block needs `{` and `}`",
         };
-        self.fail(Diagnostic { help: help.or(diagnostic.help.clone()), ..diagnostic });
+        self.fail_expected_help("`{` or a label", help);
     }
 
     /// At a quote that is never closed, on a line that ends with `{`: the last token of the string.

@@ -41,14 +41,18 @@ impl<'a> Parser<'a> {
             return condition;
         }
         if self.kind() != K::Colon {
-            let diagnostic = self.expected("`:`");
-            self.fail(diagnostic.related(self.span_of(question), "of this conditional"));
+            self.fail_conditional(question);
             return condition;
         }
         self.bump();
         let otherwise = self.expression();
         let span = condition.span.to(otherwise.span);
         Expr { kind: ExprKind::Conditional(Box::new(Conditional { condition, then, otherwise })), span }
+    }
+
+    fn fail_conditional(&mut self, question: Token) {
+        let diagnostic = self.expected("`:`").related(self.span_of(question), "of this conditional");
+        self.fail(diagnostic);
     }
 
     /// Operands joined by operators that bind at least as tightly as told.
@@ -136,9 +140,7 @@ impl<'a> Parser<'a> {
                 let span = self.span_of(dot).to(self.span_of(star));
                 if *splat {
                     let detail = "Only `.name` and `.0` may follow the first `.*`.";
-                    self.report(
-                        Diagnostic::error(span, "`.*` inside of `.*`", detail).help("use `[*]` for both"),
-                    );
+                    self.complain(span, "`.*` inside of `.*`", detail, "use `[*]` for both");
                 }
                 *splat = true;
                 steps.push(Step::AttrSplat(span));
@@ -172,10 +174,8 @@ impl<'a> Parser<'a> {
         } else {
             if self.at_close(bracket) {
                 let detail = "An element is chosen by its key or position.";
-                self.report(
-                    Diagnostic::error(open.to(self.here()), "index without a key", detail)
-                        .help("write `[0]` for the first element, `[*]` for all of them"),
-                );
+                let help = "write `[0]` for the first element, `[*]` for all of them";
+                self.complain(open.to(self.here()), "index without a key", detail, help);
             }
             let key = if self.at_close(bracket) { self.invalid(self.here()) } else { self.expression() };
             let close = self.close(bracket, "`]`");

@@ -11,6 +11,23 @@ impl Parser<'_> {
         self.fail(diagnostic);
     }
 
+    /// The same, with what to do about it, unless the token itself tells.
+    pub(super) fn fail_expected_help(&mut self, wanted: &str, help: &str) {
+        let diagnostic = self.expected_help(wanted, help);
+        self.fail(diagnostic);
+    }
+
+    /// Notes an error after which parsing goes on. Out of line like the others here: rules that recurse should not carry
+    /// the parts of a message on their stack.
+    pub(super) fn complain(&mut self, span: Span, summary: &str, detail: &str, help: &str) {
+        self.report(Diagnostic::error(span, summary, detail).help(help));
+    }
+
+    pub(super) fn expected_help(&self, wanted: &str, help: &str) -> Diagnostic {
+        let diagnostic = self.expected(wanted);
+        if self.kind() == K::Invalid { diagnostic } else { diagnostic.help(help) }
+    }
+
     pub(super) fn expected(&self, wanted: &str) -> Diagnostic {
         let token = self.current();
         let text = token.text(self.text);

@@ -11,7 +11,7 @@ use unicode_ident::is_xid_continue;
 use super::body::unclosed_string;
 use super::literal::{is_plain, normal};
 use super::parser::Parser;
-use crate::token::{TokenKind, TokenKind as K};
+use crate::token::{Token, TokenKind, TokenKind as K};
 use crate::tree::{Expr, ExprKind, Ident, TemplateFor, TemplateIf, TemplatePart};
 use crate::{Diagnostic, Span, nearest};
 
@@ -68,13 +68,8 @@ impl<'a> Parser<'a> {
             }
         }
         let pieces = self.pieces(K::CloseQuote);
-        if !self.lost && self.kind() != K::CloseQuote {
-            self.fail(
-                unclosed_string(self.span_of(open))
-                    .help("close it with `\"`; for text of several lines use a heredoc, `<<EOT`"),
-            );
-        }
-        if self.lost {
+        if self.lost || self.kind() != K::CloseQuote {
+            self.fail_unclosed_quote(open);
             return self.invalid(self.span_of(open));
         }
         self.bump();
@@ -82,36 +77,51 @@ impl<'a> Parser<'a> {
         Expr { kind, span: self.since(open.start) }
     }
 
+    fn fail_unclosed_quote(&mut self, open: Token) {
+        let help = "close it with `\"`; for text of several lines use a heredoc, `<<EOT`";
+        self.fail(unclosed_string(self.span_of(open)).help(help));
+    }
+
     pub(super) fn heredoc(&mut self) -> Expr {
         let open = self.bump();
-        let intro = open.text(self.text);
-        let flush = intro.starts_with("<<-");
-        let line = intro.trim_start_matches(['<', '-']).trim_end_matches(['\r', '\n']);
-        let marker = line.split(|c: char| c != '-' && !is_xid_continue(c)).next().unwrap_or_default();
-        let span = Span { end: open.start + intro.trim_end().len() as u32, ..self.span_of(open) };
-        if line.len() > marker.len() {
-            let detail =
-                format!("The line ends with the marker `{marker}`; the text starts on the next one.");
-            self.report(
-                Diagnostic::error(span, "text after the marker of a heredoc", detail)
-                    .help("remove what follows the marker, spaces too"),
-            );
-        }
+        self.check_marker(open);
         let mut pieces = self.pieces(K::CloseHeredoc);
         if self.kind() != K::CloseHeredoc {
-            let detail = format!("No line after it consists of `{marker}` alone.");
-            self.fail(
-                Diagnostic::error(span, "unclosed heredoc", detail)
-                    .help(format!("end it with a line that holds only `{marker}`")),
-            );
-            return self.invalid(span);
+            self.fail_unclosed_heredoc(open);
+            return self.invalid(self.span_of(open));
         }
         self.bump();
-        if flush {
+        if open.text(self.text).starts_with("<<-") {
             dedent(&mut pieces);
         }
         let kind = self.build(pieces);
         Expr { kind, span: self.since(open.start) }
+    }
+
+    /// The line that opens a heredoc: the marker, what follows it, and the place of both without spaces around.
+    fn heredoc_intro(&self, open: Token) -> (&'a str, &'a str, Span) {
+        let intro = open.text(self.text);
+        let line = intro.trim_start_matches(['<', '-']).trim_end_matches(['\r', '\n']);
+        let end = line.find(|c: char| c != '-' && !is_xid_continue(c)).unwrap_or(line.len());
+        let span = Span { end: open.start + intro.trim_end().len() as u32, ..self.span_of(open) };
+        (&line[..end], &line[end..], span)
+    }
+
+    fn check_marker(&mut self, open: Token) {
+        let (marker, rest, span) = self.heredoc_intro(open);
+        if !rest.is_empty() {
+            let detail =
+                format!("The line ends with the marker `{marker}`; the text starts on the next one.");
+            let help = "remove what follows the marker, spaces too";
+            self.complain(span, "text after the marker of a heredoc", &detail, help);
+        }
+    }
+
+    fn fail_unclosed_heredoc(&mut self, open: Token) {
+        let (marker, _, span) = self.heredoc_intro(open);
+        let detail = format!("No line after it consists of `{marker}` alone.");
+        let help = format!("end it with a line that holds only `{marker}`");
+        self.fail(Diagnostic::error(span, "unclosed heredoc", detail).help(help));
     }
 
     /// Steps over an interpolation or directive without looking at it.
@@ -143,7 +153,10 @@ impl<'a> Parser<'a> {
                     {
                         before.truncate(before.trim_end().len());
                     }
-                    trim = self.piece(&mut pieces, &mut nesting);
+                    trim = match self.kind() {
+                        K::OpenInterpolation => self.interpolation(&mut pieces),
+                        _ => self.directive(&mut pieces, &mut nesting),
+                    };
                     if self.lost && (end == K::CloseQuote || self.kind() != K::Unclosed) {
                         break;
                     }
@@ -162,24 +175,30 @@ impl<'a> Parser<'a> {
         pieces
     }
 
-    /// One interpolation or directive. Returns whether the text after it is to be trimmed.
-    fn piece(&mut self, pieces: &mut Vec<Piece>, nesting: &mut Nesting) -> bool {
-        let is_directive = self.kind() == K::OpenDirective;
+    /// Reads an interpolation and returns whether the text after it is to be trimmed.
+    fn interpolation(&mut self, pieces: &mut Vec<Piece>) -> bool {
         let bracket = self.open(K::CloseTemplate, false);
-        let (directive, expr) =
-            if is_directive { (self.directive(nesting), None) } else { (None, Some(self.expression())) };
+        let expr = self.expression();
         let close = self.close(bracket, "`}`");
-        let span = self.span_of(bracket.open).to(close);
-        pieces.extend(directive.map(|directive| Piece::Directive(directive, span)));
-        pieces.extend(expr.map(Piece::Interpolation));
+        pieces.push(Piece::Interpolation(expr));
         close.end - close.start == 2
     }
 
-    fn directive(&mut self, nesting: &mut Nesting) -> Option<Directive> {
+    /// Reads a directive and returns whether the text after it is to be trimmed.
+    fn directive(&mut self, pieces: &mut Vec<Piece>, nesting: &mut Nesting) -> bool {
+        let bracket = self.open(K::CloseTemplate, false);
+        let directive = self.directive_word(nesting);
+        let close = self.close(bracket, "`}`");
+        let span = self.span_of(bracket.open).to(close);
+        pieces.extend(directive.map(|directive| Piece::Directive(directive, span)));
+        close.end - close.start == 2
+    }
+
+    fn directive_word(&mut self, nesting: &mut Nesting) -> Option<Directive> {
         let token = self.current();
         if self.kind() != K::Ident {
-            let diagnostic = self.expected("`if` or `for`");
-            self.fail(diagnostic.help("a directive is one of `if`, `else`, `endif`, `for` and `endfor`; for a literal `%{` write `%%{`"));
+            let help = "a directive is one of `if`, `else`, `endif`, `for` and `endfor`; for a literal `%{` write `%%{`";
+            self.fail_expected_help("`if` or `for`", help);
             return None;
         }
         self.bump();
@@ -212,20 +231,21 @@ impl<'a> Parser<'a> {
                 Some(if word == "endif" { Directive::EndIf } else { Directive::EndFor })
             }
             _ => {
-                let detail = "A directive is one of `if`, `else`, `endif`, `for` and `endfor`.";
-                let near = nearest(word, ["if", "else", "endif", "for", "endfor"]);
-                let help = match near {
-                    Some(near) => format!("did you mean `{near}`?"),
-                    None => "for the value of an expression write `${…}`, for a literal `%{` write `%%{`"
-                        .to_owned(),
-                };
-                self.fail(
-                    Diagnostic::error(self.span_of(token), format!("unknown directive `{word}`"), detail)
-                        .help(help),
-                );
+                self.fail_directive(token);
                 None
             }
         }
+    }
+
+    fn fail_directive(&mut self, token: Token) {
+        let word = token.text(self.text);
+        let detail = "A directive is one of `if`, `else`, `endif`, `for` and `endfor`.";
+        let help = match nearest(word, ["if", "else", "endif", "for", "endfor"]) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => "for the value of an expression write `${…}`, for a literal `%{` write `%%{`".to_owned(),
+        };
+        let summary = format!("unknown directive `{word}`");
+        self.fail(Diagnostic::error(self.span_of(token), summary, detail).help(help));
     }
 
     /// Matches directives with their ends.

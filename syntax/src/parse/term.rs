@@ -3,7 +3,6 @@
 use super::literal::normal;
 use super::parser::Parser;
 use super::recovery::{Bracket, Separator};
-use crate::Diagnostic;
 use crate::token::{Token, TokenKind as K};
 use crate::tree::{Call, Expr, ExprKind, For, Ident, ObjectItem};
 
@@ -11,18 +10,20 @@ impl<'a> Parser<'a> {
     /// What follows `=`. On the next line it is misplaced, but if it opens a bracket there it is meant.
     pub(super) fn value(&mut self) -> Expr {
         if self.kind() == K::Newline {
-            let diagnostic = self.expected("a value").help("start the value on the line of its `=`");
-            if matches!(
-                self.kind_on_next_line(),
-                K::OpenBrace | K::OpenBracket | K::OpenParen | K::OpenHeredoc
-            ) {
-                self.report(diagnostic);
-                self.eat_newlines();
-            } else {
-                self.fail(diagnostic);
-            }
+            self.value_on_next_line();
         }
         self.expression()
+    }
+
+    fn value_on_next_line(&mut self) {
+        let diagnostic = self.expected("a value").help("start the value on the line of its `=`");
+        match self.kind_on_next_line() {
+            K::OpenBrace | K::OpenBracket | K::OpenParen | K::OpenHeredoc => {
+                self.report(diagnostic);
+                self.eat_newlines();
+            }
+            _ => self.fail(diagnostic),
+        }
     }
 
     pub(super) fn term(&mut self) -> Expr {
@@ -37,12 +38,14 @@ impl<'a> Parser<'a> {
             K::OpenParen => self.parens(),
             K::OpenBracket => self.tuple(),
             K::OpenBrace => self.object(),
-            kind => {
-                let diagnostic = self.expected("a value");
+            K::Newline => {
                 // After an operator, the rest of the expression is likely on the next line.
-                self.gave_up |= kind == K::Newline;
-                let help = "inside parentheses an expression may span lines";
-                self.fail(if kind == K::Newline { diagnostic.help(help) } else { diagnostic });
+                self.gave_up = true;
+                self.fail_expected_help("a value", "inside parentheses an expression may span lines");
+                self.invalid(self.here())
+            }
+            _ => {
+                self.fail_expected("a value");
                 self.invalid(self.here())
             }
         }
@@ -95,17 +98,13 @@ impl<'a> Parser<'a> {
             if self.eat(K::Ellipsis) {
                 expand_last = true;
                 if self.kind() == K::Comma {
-                    let detail = "`...` stands after the last argument only.";
-                    self.fail(Diagnostic::error(self.here(), "expected `)` after `...`, found `,`", detail));
+                    self.fail_expected_help("`)` after `...`", "put the list to expand last");
                 }
                 break;
             }
             if self.kind() == K::Equal {
-                let diagnostic = self.expected("`,` or `)`");
-                self.fail(
-                    diagnostic
-                        .help("arguments of functions have no names; to compare two values, write `==`"),
-                );
+                let help = "arguments of functions have no names; to compare two values, write `==`";
+                self.fail_expected_help("`,` or `)`", help);
             }
             if !self.eat(K::Comma) {
                 break;
@@ -197,9 +196,7 @@ impl<'a> Parser<'a> {
             self.eat_newlines();
         }
         if !matches!(self.kind(), K::Equal | K::Colon) {
-            let diagnostic = self.expected("`=` after the key");
-            let invalid = self.kind() == K::Invalid;
-            self.fail(if invalid { diagnostic } else { Diagnostic { help: None, ..diagnostic } });
+            self.fail_expected("`=` after the key");
             return None;
         }
         self.bump();
@@ -221,12 +218,12 @@ impl<'a> Parser<'a> {
         let close = self.close(bracket, if object { "`}`" } else { "`]`" });
         let span = self.span_of(bracket.open).to(close);
         match expr {
-            Some(expr) => Expr { kind: ExprKind::For(Box::new(expr)), span },
+            Some(expr) => Expr { kind: ExprKind::For(expr), span },
             None => self.invalid(span),
         }
     }
 
-    fn for_parts(&mut self, object: bool) -> Option<For> {
+    fn for_parts(&mut self, object: bool) -> Option<Box<For>> {
         let (key_name, value_name, collection) = self.for_intro()?;
         if self.kind() != K::Colon {
             self.fail_expected("`:` after the collection of `for`");
@@ -240,18 +237,14 @@ impl<'a> Parser<'a> {
         }
         if object {
             if self.kind() != K::Arrow {
-                let diagnostic = self.expected("`=>` after the key");
-                self.fail(
-                    diagnostic
-                        .help("`{for …}` makes an object: write `key => value`; for a tuple use `[for …]`"),
-                );
+                let help = "`{for …}` makes an object: write `key => value`; for a tuple use `[for …]`";
+                self.fail_expected_help("`=>` after the key", help);
                 return None;
             }
             self.bump();
             key = Some(std::mem::replace(&mut value, self.expression()));
         } else if self.kind() == K::Arrow {
-            let diagnostic = self.expected("`]`");
-            self.fail(diagnostic.help("`[for …]` makes a tuple of values alone; for keys use `{for …}`"));
+            self.fail_expected_help("`]`", "`[for …]` makes a tuple of values alone; for keys use `{for …}`");
             return None;
         }
         if self.lost {
@@ -261,12 +254,10 @@ impl<'a> Parser<'a> {
         let group = self.eat(K::Ellipsis);
         if group && !object {
             let detail = "Only `{for …}` can group values by key.";
-            self.report(
-                Diagnostic::error(self.span_of(ellipsis), "`...` in `[for …]`", detail).help("remove it"),
-            );
+            self.complain(self.span_of(ellipsis), "`...` in `[for …]`", detail, "remove it");
         }
         let condition = if self.eat_word("if") { Some(self.expression()) } else { None };
-        Some(For { key_name, value_name, collection, key, value, group, condition })
+        Some(Box::new(For { key_name, value_name, collection, key, value, group, condition }))
     }
 
     /// `name in collection` or `key, value in collection`, of expressions and directives.
@@ -277,8 +268,8 @@ impl<'a> Parser<'a> {
             key_name = Some(std::mem::replace(&mut value_name, self.for_name()?));
         }
         if !self.eat_word("in") {
-            let diagnostic = self.expected("`in` after the names of `for`");
-            self.fail(diagnostic.help("write `for value in collection` or `for key, value in collection`"));
+            let help = "write `for value in collection` or `for key, value in collection`";
+            self.fail_expected_help("`in` after the names of `for`", help);
             return None;
         }
         let collection = self.expression();
@@ -287,9 +278,12 @@ impl<'a> Parser<'a> {
 
     fn for_name(&mut self) -> Option<Ident> {
         if self.kind() != K::Ident {
-            let diagnostic = self.expected("a name after `for`");
-            let help = "to use `for` as a key, put it in quotes";
-            self.fail(if self.kind() == K::Equal { diagnostic.help(help) } else { diagnostic });
+            match self.kind() {
+                K::Equal => {
+                    self.fail_expected_help("a name after `for`", "to use `for` as a key, put it in quotes")
+                }
+                _ => self.fail_expected("a name after `for`"),
+            }
             return None;
         }
         let token = self.bump();

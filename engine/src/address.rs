@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use fleet_syntax::tree::{Expr, ExprKind, Step};
+use fleet_syntax::{FileId, parse_expression};
 
 /// The key of one instance among those of its block.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -143,6 +144,16 @@ impl fmt::Display for Address {
     }
 }
 
+impl Address {
+    /// Reads the name of one instance, as it prints itself.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Address> {
+        let (expr, problems) = parse_expression(FileId(0), text);
+        let Target { scope, item, key } = Target::from_expr(&expr)?;
+        problems.is_empty().then_some(Address { scope, item: item?, key })
+    }
+}
+
 /// What a written address may mean: an instance, all instances of a block, or a whole scope.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Target {
@@ -256,5 +267,56 @@ pub(crate) fn literal_key(expr: &Expr) -> Option<Key> {
         ExprKind::Number(text) => text.parse().ok().map(Key::Index),
         ExprKind::String(text) => Some(Key::Text(text.clone())),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn key() -> impl Strategy<Value = Option<Key>> {
+        // Texts in the language are always NFC, and so are the keys made of them.
+        let text = any::<String>().prop_filter("NFC", |text| unicode_normalization::is_nfc(text));
+        prop_oneof![
+            Just(None),
+            any::<u64>().prop_map(|index| Some(Key::Index(index))),
+            text.prop_map(|text| Some(Key::Text(text.into()))),
+        ]
+    }
+
+    fn address() -> impl Strategy<Value = Address> {
+        let name = || "[a-z_][a-z0-9_-]{0,5}".prop_filter("a word of its own", |n| !RESERVED.contains(&&**n));
+        let step = (any::<bool>(), name(), key()).prop_map(|(module, name, key)| match module {
+            true => ScopeStep::Module(name.into(), key),
+            false => ScopeStep::Fleet(name.into(), key),
+        });
+        let item = prop_oneof![
+            (name(), name()).prop_map(|(kind, name)| Item::Resource(kind.into(), name.into())),
+            (name(), name()).prop_map(|(kind, name)| Item::Data(kind.into(), name.into())),
+        ];
+        (prop::collection::vec(step, 0..3), item, key()).prop_map(|(steps, item, key)| {
+            let scope = steps.into_iter().fold(ScopePath::default(), |scope, step| scope.join(step));
+            Address { scope, item, key }
+        })
+    }
+
+    const RESERVED: [&str; 7] = ["module", "fleet", "host", "data", "null", "true", "false"];
+
+    proptest! {
+        #[test]
+        fn an_address_reads_back_as_it_prints(address in address()) {
+            prop_assert_eq!(Address::parse(&address.to_string()), Some(address));
+        }
+    }
+
+    #[test]
+    fn what_is_no_instance_is_refused() {
+        for text in
+            ["", "core_value", "module.m", "core_value.a.output", "core_value.a[*]", "core_value.a[b]", "a b"]
+        {
+            assert_eq!(Address::parse(text), None, "{text}");
+        }
     }
 }

@@ -25,7 +25,8 @@ pub(crate) struct Configuration {
     pub(crate) sources: Sources,
     pub(crate) config: Config,
     pub(crate) diagnostics: Diagnostics,
-    outside: Machine,
+    /// The outside as its expressions see it.
+    pub(crate) outside: Machine,
     inputs: Named<Value>,
 }
 

@@ -5,7 +5,7 @@ use std::io::{self, BufRead, BufWriter, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
 use crate::Failure;
-use crate::outside::Machine;
+use crate::outside::{Machine, Stage};
 
 /// The surroundings of a command.
 pub struct Env {
@@ -61,7 +61,7 @@ impl Env {
     /// The machine as expressions see it from the working directory.
     #[must_use]
     pub fn outside(&self) -> Machine {
-        Machine { cwd: self.cwd.clone(), home: self.var("HOME").map(PathBuf::from) }
+        Machine { cwd: self.cwd.clone(), home: self.var("HOME").map(PathBuf::from), stage: Stage::Evaluating }
     }
 
     /// An environment variable; one set to nothing counts as not set.

@@ -5,6 +5,7 @@
 //! 3. [`failure`]: how a command ends badly
 //! 4. [`diagnostics`]: what is wrong with the configuration, drawn for people or as JSON
 //! 5. [`outside`]: the machine, as expressions see it
+//! 6. `configuration`: what a command works on; `converge`: what plan, apply and destroy share
 //!
 //! [`run`] is all there is to call: tests and the program use it alike.
 
@@ -14,6 +15,7 @@ use clap::{CommandFactory, FromArgMatches, Parser};
 
 pub mod commands;
 mod configuration;
+mod converge;
 pub mod diagnostics;
 pub mod env;
 pub mod failure;

@@ -15,6 +15,20 @@ pub struct Machine {
     pub cwd: PathBuf,
     /// The user's home directory.
     pub home: Option<PathBuf>,
+    /// What the run is doing.
+    pub stage: Stage,
+}
+
+/// What a run is doing. Functions such as `timestamp` answer nothing while a plan is made: their answer would be
+/// another one when it is applied.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stage {
+    /// Neither planning nor applying.
+    Evaluating,
+    /// Making a plan, since then (in nanoseconds since 1970).
+    Planning(i128),
+    /// Applying a plan that was made then.
+    Applying(i128),
 }
 
 impl Outside for Machine {
@@ -56,6 +70,17 @@ impl Outside for Machine {
         match SystemTime::now().duration_since(UNIX_EPOCH) {
             Ok(since) => since.as_nanos() as i128,
             Err(before) => -(before.duration().as_nanos() as i128),
+        }
+    }
+
+    fn fickle(&self) -> bool {
+        !matches!(self.stage, Stage::Planning(_))
+    }
+
+    fn planned(&self) -> Option<i128> {
+        match self.stage {
+            Stage::Evaluating => None,
+            Stage::Planning(then) | Stage::Applying(then) => Some(then),
         }
     }
 

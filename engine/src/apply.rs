@@ -15,7 +15,7 @@ use crate::plan::{Action, Plan, Step, normal};
 use crate::provider::{Reader, Readers, Session, Writer, Writers};
 use crate::render::brief;
 use crate::resource::{At, Change, Error};
-use crate::schema::{Catalog, Entry, Schema, Sort};
+use crate::schema::{Entry, Schema};
 use crate::state::{Intent, Operation, Recorded, Store, StoreError};
 
 /// How a step ended.
@@ -76,17 +76,12 @@ impl<'a> Applier<'a> {
 
     /// Removes what the plan removes; the last part, once the configuration was walked. Says how every step ended
     /// that had something to do.
-    pub fn finish(mut self, catalog: &dyn Catalog) -> BTreeMap<Address, Outcome> {
+    #[must_use]
+    pub fn finish(mut self) -> BTreeMap<Address, Outcome> {
         let plan = self.plan;
         for address in &plan.removals {
-            let step = &plan.steps[address];
             let blocker = self.needed_by.get(address).cloned();
-            let Some(entry) = catalog.find(Sort::Resource, &step.record.kind) else {
-                let message = format!("there is no kind `{}` in this build", step.record.kind);
-                self.end(address, step, Outcome::Failed(message));
-                continue;
-            };
-            self.step(address, step, &entry.schema, blocker, None);
+            self.step(address, &plan.steps[address], blocker, None);
         }
         self.outcomes
     }
@@ -109,9 +104,8 @@ impl<'a> Applier<'a> {
         &mut self,
         address: &Address,
         step: &Step,
-        schema: &Schema,
         blocker: Option<Address>,
-        wish: Option<Value>,
+        wish: Option<Wish<'_>>,
     ) -> Option<Value> {
         if let Some(blocker) = blocker {
             self.end(address, step, Outcome::Skipped(blocker));
@@ -120,7 +114,7 @@ impl<'a> Applier<'a> {
         (self.hands.report)(address, step, None);
         let Applier { hands, sessions, .. } = self;
         let work = Work { readers: hands.readers, writers: hands.writers, store: hands.store, sessions };
-        match (hands.wait)(Box::pin(work.run(address, step, schema, wish))) {
+        match (hands.wait)(Box::pin(work.run(address, step, wish))) {
             Ok(value) => {
                 self.end(address, step, Outcome::Done);
                 Some(value)
@@ -145,8 +139,15 @@ impl Settle for Applier<'_> {
         let blocker = step.record.depends_on.iter().find(|on| self.has_failed(on)).cloned();
         let wish =
             normal(self.hands.readers, &step.record.kind, declared).unwrap_or_else(|_| declared.clone());
-        self.step(address, step, &entry.schema, blocker, Some(wish)).unwrap_or_else(nobody_knows)
+        let wish = Wish { value: wish, schema: &entry.schema };
+        self.step(address, step, blocker, Some(wish)).unwrap_or_else(nobody_knows)
     }
+}
+
+/// What is to be made, and of which schema.
+struct Wish<'a> {
+    value: Value,
+    schema: &'a Schema,
 }
 
 /// What one step works with.
@@ -158,17 +159,7 @@ struct Work<'a> {
 }
 
 impl Work<'_> {
-    async fn run(
-        mut self,
-        address: &Address,
-        step: &Step,
-        schema: &Schema,
-        wish: Option<Value>,
-    ) -> Result<Value, String> {
-        if !self.sessions.contains_key(&step.record.session) {
-            let connected = self.connect(&step.record.session).await.map_err(|e| chain(&e))?;
-            self.sessions.insert(step.record.session.clone(), connected);
-        }
+    async fn run(mut self, address: &Address, step: &Step, wish: Option<Wish<'_>>) -> Result<Value, String> {
         match step.action {
             Action::Keep => Ok(step.record.value.clone()),
             Action::Record => {
@@ -178,29 +169,26 @@ impl Work<'_> {
             Action::Destroy => self.destroy(address, step).await.map(|()| Value::null()),
             Action::Create | Action::Update | Action::Replace => {
                 let wish = wish.ok_or("nothing is declared here")?;
-                completes(schema, &step.record.value, &wish)?;
+                completes(wish.schema, &step.record.value, &wish.value)?;
                 if step.action == Action::Replace {
                     self.destroy(address, step).await?;
                 }
-                self.make(address, step, schema, wish).await
+                self.make(address, step, wish).await
             }
         }
     }
 
-    async fn connect(&self, session: &Session) -> Result<Connected, Error> {
-        Ok(Connected {
-            reader: self.readers.reader(session).await?,
-            writer: self.writers.writer(session).await?,
-        })
+    async fn connect(&mut self, session: &Session) -> Result<(), Error> {
+        if !self.sessions.contains_key(session) {
+            let (reader, writer) = (self.readers.reader(session).await?, self.writers.writer(session).await?);
+            self.sessions.insert(session.clone(), Connected { reader, writer });
+        }
+        Ok(())
     }
 
-    async fn make(
-        &mut self,
-        address: &Address,
-        step: &Step,
-        schema: &Schema,
-        wish: Value,
-    ) -> Result<Value, String> {
+    async fn make(&mut self, address: &Address, step: &Step, wish: Wish<'_>) -> Result<Value, String> {
+        let Wish { value: wish, schema } = wish;
+        self.connect(&step.record.session).await.map_err(|e| chain(&e))?;
         let (operation, change) = match (&step.before, step.action) {
             (Some(before), Action::Update) => (Operation::Update, Change::Update { from: before.clone() }),
             _ => (Operation::Create, Change::Create),
@@ -219,6 +207,7 @@ impl Work<'_> {
 
     async fn destroy(&mut self, address: &Address, step: &Step) -> Result<(), String> {
         let Some(before) = &step.before else { return self.record(address, None).await };
+        self.connect(&step.record.session).await.map_err(|e| chain(&e))?;
         self.begin(address, Operation::Destroy, Recorded { value: before.clone(), ..step.record.clone() })
             .await?;
         let writer = &self.sessions[&step.record.session].writer;

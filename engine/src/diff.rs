@@ -84,3 +84,93 @@ fn same(before: &Value, after: &Value) -> bool {
     }
     after.is_wholly_known() && before.clone().unmark_deep().0 == after.clone().unmark_deep().0
 }
+
+#[cfg(test)]
+mod tests {
+    use fleet_lang::{Kind, Type};
+
+    use super::*;
+    use crate::schema::Attribute;
+
+    /// `a` and `kept` are arguments, `id` and `copy` results (`copy` follows `a`), `free` is either's, `place` forces.
+    fn schema() -> Schema {
+        let new = |presence| Attribute::new(Type::String, presence);
+        Schema {
+            attributes: [
+                ("a".into(), new(Presence::Required)),
+                ("kept".into(), new(Presence::Optional)),
+                ("place".into(), Attribute { forces_replace: true, ..new(Presence::Required) }),
+                ("free".into(), new(Presence::OptionalComputed)),
+                ("sent".into(), Attribute { write_only: true, ..new(Presence::Optional) }),
+                ("id".into(), new(Presence::Computed)),
+                ("copy".into(), Attribute { follows: Some("a".into()), ..new(Presence::Computed) }),
+            ]
+            .into(),
+            ..Schema::default()
+        }
+    }
+
+    fn object<const N: usize>(given: [(&str, Value); N]) -> Value {
+        let given: std::collections::BTreeMap<_, _> = given.into();
+        let null = || Value::null_of(Type::String);
+        let attribute = |name: &Arc<str>| (name.clone(), given.get(&**name).cloned().unwrap_or_else(null));
+        Value::object(schema().attributes.keys().map(attribute).collect())
+    }
+
+    fn observed() -> Value {
+        let all = ["a", "place", "free", "id", "copy"];
+        object(all.map(|name| (name, Value::from(name))))
+    }
+
+    #[test]
+    fn only_what_the_user_decides_is_compared() {
+        let check = |wish: Value, expected: &[&str]| {
+            let changes = diff(&schema(), &observed(), &wish);
+            assert_eq!(changes.iter().map(|change| &*change.name).collect::<Vec<_>>(), expected);
+        };
+        check(object([("a", "a".into()), ("place", "place".into())]), &[]);
+        check(object([("a", "a".into()), ("place", "place".into()), ("sent", "x".into())]), &[]);
+        check(object([("a", "b".into()), ("place", "place".into())]), &["a"]);
+        check(object([("a", "a".into()), ("place", "place".into()), ("kept", "new".into())]), &["kept"]);
+        check(object([("a", "a".into()), ("place", "place".into()), ("free", "mine".into())]), &["free"]);
+        check(object([("a", Value::unknown(Type::String)), ("place", "place".into())]), &["a"]);
+        let secret = Value::from("a").mark(Marks::SENSITIVE);
+        check(object([("a", secret), ("place", "place".into())]), &[]);
+    }
+
+    #[test]
+    fn a_replacement_says_which_attribute_forces_it() {
+        let wish = object([("a", "b".into()), ("place", "elsewhere".into())]);
+        let forcing = |change: &&Change| change.forces_replace;
+        let changes = diff(&schema(), &observed(), &wish);
+        assert_eq!(changes.iter().filter(forcing).map(|c| &*c.name).collect::<Vec<_>>(), ["place"]);
+    }
+
+    #[test]
+    fn what_is_there_is_as_secret_as_what_will_be() {
+        let secret = Value::from("new").mark(Marks::SENSITIVE);
+        let wish = object([("a", secret), ("place", "place".into())]);
+        assert!(diff(&schema(), &observed(), &wish)[0].before.marks.contains(Marks::SENSITIVE));
+    }
+
+    #[test]
+    fn results_stay_unless_they_follow_what_changes() {
+        let check = |a: &str, expected: Option<&str>| {
+            let wish = object([("a", a.into()), ("place", "place".into())]);
+            let changes = diff(&schema(), &observed(), &wish);
+            let after = updated(&schema(), "x.y", &observed(), &wish, &changes);
+            assert_eq!(get(&after, "id").as_str(), Some("id"));
+            assert_eq!(get(&after, "free").as_str(), Some("free"));
+            assert_eq!(get(&after, "copy").as_str(), expected);
+        };
+        check("a", Some("copy"));
+        check("b", None);
+    }
+
+    #[test]
+    fn results_of_what_is_made_name_what_they_wait_for() {
+        let wish = object([("a", "a".into()), ("place", "place".into())]);
+        let Kind::Unknown(id) = get(&created(&schema(), "x.y", &wish), "id").kind else { panic!("known") };
+        assert_eq!(id.awaits.as_deref(), Some("x.y.id"));
+    }
+}

@@ -82,7 +82,10 @@ impl<R: Send + Sync, W: Send + Sync> Reader for Reading<R, W> {
         kind: &'a str,
         batch: Vec<At<Value>>,
     ) -> BoxFuture<'a, Vec<Result<Option<Value>, Error>>> {
-        named(self.kinds, kind).observe(&self.handle, batch)
+        match named(self.kinds, kind) {
+            Ok(kind) => kind.observe(&self.handle, batch),
+            Err(_) => Box::pin(async move { batch.iter().map(|_| Err(unknown(kind))).collect() }),
+        }
     }
 }
 
@@ -93,15 +96,19 @@ impl<R: Send + Sync, W: Send + Sync> Writer for Writing<R, W> {
         wish: Value,
         change: Change<Value>,
     ) -> BoxFuture<'a, Result<Value, Error>> {
-        named(self.kinds, kind).apply(&self.handle, wish, change)
+        Box::pin(async move { named(self.kinds, kind)?.apply(&self.handle, wish, change).await })
     }
 
     fn destroy<'a>(&'a self, kind: &'a str, observed: Value) -> BoxFuture<'a, Result<(), Error>> {
-        named(self.kinds, kind).destroy(&self.handle, observed)
+        Box::pin(async move { named(self.kinds, kind)?.destroy(&self.handle, observed).await })
     }
 }
 
-/// The catalogue has said which provider a kind belongs to before a session of it is asked.
-fn named<R, W>(kinds: Kinds<R, W>, name: &str) -> &'static dyn Kind<R, W> {
-    kinds.iter().copied().find(|kind| kind.name() == name).expect("a session is asked for its own kinds")
+fn named<R, W>(kinds: Kinds<R, W>, name: &str) -> Result<&'static dyn Kind<R, W>, Error> {
+    kinds.iter().copied().find(|kind| kind.name() == name).ok_or_else(|| unknown(name))
+}
+
+/// The state may hold kinds that another version of fleet knew.
+fn unknown(kind: &str) -> Error {
+    Error::permanent(format!("this fleet has no kind `{kind}`"))
 }

@@ -8,6 +8,9 @@ use fleet_lang::{Kind, Marks, Value};
 use crate::address::Address;
 use crate::plan::{Action, Plan, Step, Why};
 
+/// Stands for a value that nobody knows yet.
+const AFTER_APPLY: &str = "(known after apply)";
+
 /// Longer strings are cut.
 const LONGEST: usize = 120;
 
@@ -54,7 +57,7 @@ pub fn brief(value: &Value) -> String {
         _ if value.marks_deep().contains(Marks::SENSITIVE) => "(sensitive value)".into(),
         Kind::Unknown(unknown) => match &unknown.awaits {
             Some(reference) => format!("(known after apply: {reference})"),
-            None => "(known after apply)".into(),
+            None => AFTER_APPLY.into(),
         },
         Kind::Null(_) => "null".into(),
         Kind::String(text) => quoted(text),
@@ -76,7 +79,11 @@ fn write_step(text: &mut String, address: &Address, step: &Step) {
             let shown: Vec<_> = entries.filter(|(_, value)| !value.is_null()).collect();
             let width = shown.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
             for (name, value) in shown {
-                write_value(text, &format!("{name:width$} = "), &brief(value));
+                let own = format!("{address}.{name}");
+                let waits_for_itself =
+                    matches!(&value.kind, Kind::Unknown(unknown) if unknown.awaits.as_deref() == Some(&*own));
+                let value = if waits_for_itself { AFTER_APPLY.into() } else { brief(value) };
+                write_value(text, &format!("{name:width$} = "), &value);
             }
         }
         Action::Update | Action::Replace => {

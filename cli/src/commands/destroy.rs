@@ -1,11 +1,23 @@
 //! `fleet destroy`.
 
+use super::apply::converge;
+use crate::configuration::VariableArgs;
+use crate::converge::Goal;
 use crate::{Env, Exit, Failure};
 
 /// Remove everything this configuration has made
+///
+/// Shows what will go, asks, and removes it, each thing before those it depended on. What was not made by fleet stays.
 #[derive(Debug, clap::Args)]
-pub(crate) struct DestroyArgs {}
+#[command(verbatim_doc_comment)]
+pub(crate) struct DestroyArgs {
+    /// Do not ask
+    #[arg(long)]
+    auto_approve: bool,
+    #[command(flatten)]
+    variables: VariableArgs,
+}
 
-pub(crate) fn destroy(_env: &mut Env, _args: &DestroyArgs) -> Result<Exit, Failure> {
-    Err(Failure::new("`fleet destroy` is not part of this build"))
+pub(crate) fn destroy(env: &mut Env, args: &DestroyArgs) -> Result<Exit, Failure> {
+    converge(env, &args.variables, Goal::Destroy, args.auto_approve)
 }

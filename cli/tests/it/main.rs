@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
 mod console;
+mod converge;
 mod fmt;
 mod frame;
 mod init;

@@ -166,9 +166,25 @@ pub struct Target {
 }
 
 impl Target {
-    /// Reads an address from an expression, as `moved`, `removed` and `import` blocks have it. `None` if it is none.
+    /// Reads an address from an expression, as `moved` and `removed` blocks have it. `None` if it is none.
     #[must_use]
     pub fn from_expr(expr: &Expr) -> Option<Target> {
+        Target::read(expr, literal_key)
+    }
+
+    /// Reads an address whose keys may be expressions, as in `import` blocks, and leaves them out.
+    #[must_use]
+    pub fn without_keys(expr: &Expr) -> Option<Target> {
+        let target = Target::read(expr, |_| Some(Key::Index(0)))?;
+        let keyless = |step: &ScopeStep| match step {
+            ScopeStep::Module(name, _) => ScopeStep::Module(name.clone(), None),
+            ScopeStep::Fleet(name, _) => ScopeStep::Fleet(name.clone(), None),
+        };
+        let scope = ScopePath(target.scope.steps().iter().map(keyless).collect());
+        Some(Target { scope, key: None, ..target })
+    }
+
+    fn read(expr: &Expr, key_of: fn(&Expr) -> Option<Key>) -> Option<Target> {
         let (root, steps) = match &expr.kind {
             ExprKind::Variable(root) => (root, &[][..]),
             ExprKind::Path(path) => match &path.base.kind {
@@ -177,7 +193,7 @@ impl Target {
             },
             _ => return None,
         };
-        let mut words = Words { root: Some(root.name.clone()), steps };
+        let mut words = Words { root: Some(root.name.clone()), steps, key_of };
         let mut scope = ScopePath::default();
         loop {
             let word = words.name()?;
@@ -240,6 +256,7 @@ impl fmt::Display for Target {
 struct Words<'a> {
     root: Option<Arc<str>>,
     steps: &'a [Step],
+    key_of: fn(&Expr) -> Option<Key>,
 }
 
 impl Words<'_> {
@@ -255,7 +272,7 @@ impl Words<'_> {
     /// The key that follows, `Some(None)` if none does, `None` if what follows is no key.
     fn key(&mut self) -> Option<Option<Key>> {
         let Some((Step::Index(expr, _), rest)) = self.steps.split_first() else { return Some(None) };
-        let key = literal_key(expr)?;
+        let key = (self.key_of)(expr)?;
         self.steps = rest;
         Some(Some(key))
     }

@@ -24,6 +24,7 @@ pub mod observe;
 pub mod order;
 pub mod plan;
 pub mod provider;
+pub mod refactor;
 pub mod reference;
 pub mod render;
 pub mod resource;

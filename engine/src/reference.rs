@@ -366,8 +366,7 @@ fn in_fleet<'c>(
             }
         }
         [Step::Attr(kind), Step::Attr(name), rest @ ..] => {
-            let own = fleet.resources.contains_key(&(Mode::Managed, &*kind.name, &*name.name));
-            match scopes.resource(inner, Mode::Managed, &kind.name, &name.name).filter(|_| own) {
+            match scopes.own_resource(inner, Mode::Managed, &kind.name, &name.name) {
                 Some(node) => instance_of(scopes, catalog, node, rest, span).map(keyed),
                 None => Err(no_resource(scopes, inner, Mode::Managed, kind, name)),
             }

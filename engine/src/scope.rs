@@ -342,13 +342,16 @@ impl<'c> Scopes<'c> {
     /// The node of a resource or data block seen from a scope: a fleet's own come before the module's.
     #[must_use]
     pub fn resource(&self, scope: ScopeId, mode: Mode, kind: &str, name: &str) -> Option<NodeId> {
-        let key = &(mode, kind, name);
+        let around = || self.scope(scope).fleet.and(self.scope(scope).parent);
+        self.own_resource(scope, mode, kind, name).or_else(|| self.own_resource(around()?, mode, kind, name))
+    }
+
+    /// The node of a resource or data block that stands in a scope itself.
+    #[must_use]
+    pub fn own_resource(&self, scope: ScopeId, mode: Mode, kind: &str, name: &str) -> Option<NodeId> {
         let here = self.scope(scope);
-        if let Some(fleet) = here.fleet {
-            return nth(here.first.resources, fleet.resources.get_index_of(key))
-                .or_else(|| self.resource(here.parent?, mode, kind, name));
-        }
-        nth(here.first.resources, here.module.resources.get_index_of(key))
+        let blocks = here.fleet.map_or(&here.module.resources, |fleet| &fleet.resources);
+        nth(here.first.resources, blocks.get_index_of(&(mode, kind, name)))
     }
 
     /// The node of a module call seen from a scope: a fleet's own come before the module's.

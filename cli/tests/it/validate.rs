@@ -40,7 +40,7 @@ fn ten_mistakes_in_two_files_are_ten_diagnostics() {
             "network.fleet.hcl:22:37 expected a name after `.`, found `.` `.`",
             "runners.fleet.hcl:5:13 default does not fit the type `\"three\"`",
             "runners.fleet.hcl:9:15 undeclared variable `szie` `szie`",
-            "runners.fleet.hcl:10:32 expected `}`, found a string `\"`",
+            "runners.fleet.hcl:10:19 unclosed `${` `${`",
             "runners.fleet.hcl:13:1 `core_value.network` is declared twice `resource \"core_value\" \"network\"`",
             "runners.fleet.hcl:18:12 cycle of references `local.second`",
         ]

@@ -23,6 +23,7 @@ use fleet_syntax::{Diagnostic, Diagnostics, Span};
 use crate::address::{Address, Key, ScopePath};
 use crate::config::model::Config;
 use crate::order::{Order, order};
+use crate::refactor;
 use crate::reference::Use;
 use crate::schema::{Catalog, Entry};
 use crate::scope::{Node, NodeId, NodeItem, ScopeId, Scopes};
@@ -162,6 +163,7 @@ pub fn expand<'c>(
 ) -> (Expansion<'c>, Diagnostics) {
     let mut diagnostics = Diagnostics::new();
     let scopes = Scopes::of(config, &mut diagnostics);
+    refactor::check(&scopes, &mut diagnostics);
     let Order { uses, order } = order(&scopes, surroundings.catalog, &mut diagnostics);
     let root = Place { parent: 0, path: ScopePath::default(), repetition: Repetition::default() };
     let mut places = vec![Vec::new(); scopes.scopes.len()];

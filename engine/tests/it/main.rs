@@ -3,5 +3,6 @@
 mod expand;
 mod fleets;
 mod graph;
+mod refactor;
 mod references;
 mod site;

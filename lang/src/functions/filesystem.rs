@@ -120,7 +120,12 @@ pub(super) fn read_text(outside: &dyn Outside, path: &str) -> Result<String, Cal
 /// The bytes of a file, for functions that read one; `~` at the start of the path is the home directory.
 pub(super) fn read(outside: &dyn Outside, path: &str) -> Result<Vec<u8>, CallError> {
     let expanded = expand(outside, path)?;
-    outside.read(Path::new(local(&expanded))).map_err(|error| {
+    let expanded = Path::new(local(&expanded));
+    // A device may never end, and a pipe gives its content only once.
+    if matches!(outside.look(expanded), Ok(Entry::Other)) {
+        return Err(CallError::arg(0, format!("{path:?} is not a regular file")));
+    }
+    outside.read(expanded).map_err(|error| {
         CallError::arg(
             0,
             match error.kind() {

@@ -37,6 +37,10 @@ pub(super) fn formatlist(args: &[Value]) -> Result<Value, CallError> {
     for (index, arg) in args.iter().enumerate().skip(1) {
         let is_list = matches!(arg.ty(), Type::List(_) | Type::Set(_) | Type::Tuple(_));
         match (arg.items(), length) {
+            // Unknown elements of a set may turn out to be equal to others, so not even their number is known.
+            (Some(_), _) if matches!(arg.kind, Kind::Set(_)) && !arg.is_wholly_known() => {
+                return Ok(Value::unknown(Type::list(Type::String)));
+            }
             (Some(items), None) => length = Some((index, items.len())),
             (Some(items), Some((first, count))) if items.len() != count => {
                 return Err(CallError::arg(

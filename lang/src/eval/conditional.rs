@@ -1,12 +1,13 @@
 //! `condition ? then : otherwise`. Both branches are evaluated, because the type of the result is the type that both
-//! can be converted to; problems of the branch not taken do not count.
+//! can be converted to; problems of the branch not taken do not count, but its marks do.
 
-use fleet_syntax::tree::{Conditional, Expr};
+use fleet_syntax::tree::{Conditional, Expr, ExprKind, UnaryOp};
 use fleet_syntax::{Diagnostic, Diagnostics, Span};
 
+use super::operators::result_type;
 use super::{Evaluator, failed, unknown_from, unknown_result};
 use crate::convert::{convert, unify};
-use crate::{Kind, Marks, Type, Value};
+use crate::{Kind, Marks, Type, Unknown, Value};
 
 /// What a condition comes to.
 pub(super) enum Truth {
@@ -24,11 +25,15 @@ impl Evaluator<'_> {
         let Some(ty) = common_type(&then, &otherwise) else {
             return self.report(mismatch(conditional, &then.ty(), &otherwise.ty()));
         };
+        // Whether the other branch was looked at does not count: its marks are on the result too.
+        let marks = then.marks | otherwise.marks;
         let (taken, problems, marks, span) = match condition {
-            Truth::Known(true, marks) => (then, then_problems, marks, conditional.then.span),
-            Truth::Known(false, marks) => (otherwise, otherwise_problems, marks, conditional.otherwise.span),
+            Truth::Known(true, more) => (then, then_problems, marks | more, conditional.then.span),
+            Truth::Known(false, more) => {
+                (otherwise, otherwise_problems, marks | more, conditional.otherwise.span)
+            }
             Truth::Unknown(condition) => {
-                let marks = condition.marks | then.marks | otherwise.marks;
+                let marks = marks | condition.marks;
                 if let (Kind::Number(a), Kind::Number(b)) = (&then.kind, &otherwise.kind)
                     && a == b
                 {
@@ -82,11 +87,29 @@ impl Evaluator<'_> {
         }
     }
 
+    /// Evaluates a branch and keeps its problems apart.
     fn branch(&mut self, expr: &Expr) -> (Value, Diagnostics) {
-        match self.attempt(|evaluator| evaluator.value(expr)) {
-            Ok(value) => (value, Diagnostics::new()),
-            Err(problems) => (failed(), problems),
+        let before = self.problems.len();
+        let value = self.value(expr);
+        let problems = self.problems.split_off(before);
+        match &value.kind {
+            Kind::Unknown(Unknown { ty: Type::Any, .. }) if !problems.is_empty() => {
+                (Value::unknown(type_of_form(expr)), problems)
+            }
+            _ => (value, problems),
         }
+    }
+}
+
+/// The type that an expression would have had, as far as its form alone tells: the type of a conditional must not
+/// depend on whether the branch not taken fails.
+fn type_of_form(expr: &Expr) -> Type {
+    match &expr.kind {
+        ExprKind::Unary(UnaryOp::Not, _) => Type::Bool,
+        ExprKind::Unary(UnaryOp::Negate, _) => Type::Number,
+        ExprKind::Binary(binary) => result_type(binary.op),
+        ExprKind::Parens(inner) => type_of_form(inner),
+        _ => Type::Any,
     }
 }
 

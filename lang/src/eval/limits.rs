@@ -53,24 +53,22 @@ impl Evaluator<'_> {
         false
     }
 
-    /// The value, unless it is too large, or a part of it failed: then there are more findings than before it.
+    /// The value, unless it is too large. If there are more findings than before it, a part of it failed and whatever
+    /// else is wrong with it goes without saying.
     pub(super) fn measured(&mut self, value: Value, findings: usize, span: Span) -> Value {
-        if self.findings() > findings {
-            return failed();
-        }
         let mut left = self.allowance.count.min(MAX_ELEMENTS);
         let before = left;
         let outcome = measure(&value, MAX_DEPTH, &mut left);
         self.allowance.count -= before - left;
         match outcome {
-            Ok(()) => return value,
+            Ok(()) => value,
+            Err(_) if self.findings() > findings => failed(),
             Err(Excess::Elements) => self.report(too_many(span)),
             Err(Excess::Depth) => {
                 let detail = format!("A value is nested at most {MAX_DEPTH} deep.");
                 self.report(Diagnostic::error(span, "value nested too deep", detail))
             }
-        };
-        failed()
+        }
     }
 }
 

@@ -49,7 +49,7 @@ impl Evaluator<'_> {
             BinaryOp::NotEqual => return not(equal(&left, &right)),
             _ => {}
         }
-        let (takes, gives) = signature(binary.op);
+        let takes = operand_type(binary.op);
         let symbol = symbol(binary.op);
         let left = self.operand(left, &takes, binary.left.span, format_args!("The left side of `{symbol}`"));
         let right =
@@ -62,7 +62,7 @@ impl Evaluator<'_> {
             (Kind::Bool(a), Kind::Bool(b)) => {
                 if binary.op == BinaryOp::And { *a && *b } else { *a || *b }.into()
             }
-            _ => unknown_result(gives, [&left, &right]),
+            _ => unknown_result(result_type(binary.op), [&left, &right]),
         };
         result.mark(left.marks | right.marks)
     }
@@ -125,16 +125,21 @@ fn not(value: Value) -> Value {
     }
 }
 
-/// The type that an operator wants on both sides, and the type of its result.
-fn signature(op: BinaryOp) -> (Type, Type) {
+/// The type of an operator's result.
+pub(super) fn result_type(op: BinaryOp) -> Type {
     match op {
-        BinaryOp::Or | BinaryOp::And | BinaryOp::Equal | BinaryOp::NotEqual => (Type::Bool, Type::Bool),
-        BinaryOp::Less | BinaryOp::LessEqual | BinaryOp::Greater | BinaryOp::GreaterEqual => {
-            (Type::Number, Type::Bool)
-        }
         BinaryOp::Add | BinaryOp::Subtract | BinaryOp::Multiply | BinaryOp::Divide | BinaryOp::Remainder => {
-            (Type::Number, Type::Number)
+            Type::Number
         }
+        _ => Type::Bool,
+    }
+}
+
+/// The type that an operator, other than `==` and `!=`, wants on both sides.
+fn operand_type(op: BinaryOp) -> Type {
+    match op {
+        BinaryOp::Or | BinaryOp::And => Type::Bool,
+        _ => Type::Number,
     }
 }
 

@@ -80,22 +80,23 @@ impl Evaluator<'_> {
         }
     }
 
-    /// As with conditionals, both branches are rendered and problems of the one not taken do not count.
+    /// As with conditionals, both branches are rendered; problems of the one not taken do not count, but its marks do.
     fn render_if(&mut self, directive: &TemplateIf, into: &mut Rendering) {
         let condition = self.condition(&directive.condition);
         let then = self.render_branch(&directive.then, directive.span);
         let otherwise = self.render_branch(&directive.otherwise, directive.span);
+        into.marks |= then.0.marks | otherwise.0.marks;
         let (marks, (taken, problems)) = match condition {
             Truth::Known(true, marks) => (marks, then),
             Truth::Known(false, marks) => (marks, otherwise),
             Truth::Unknown(condition) => {
-                into.marks |= condition.marks | then.0.marks | otherwise.0.marks;
+                into.marks |= condition.marks;
                 into.unknown.get_or_insert(condition);
                 return;
             }
         };
         self.problems.extend(problems);
-        into.marks |= marks | taken.marks;
+        into.marks |= marks;
         self.append(&taken.text, directive.span, into);
         into.unknown = into.unknown.take().or(taken.unknown);
     }

@@ -37,6 +37,7 @@ fn the_whole_result_is_marked() {
         "b && true",
         "b ? 1 : 2",
         "true ? n : 1",
+        "false ? n : 1",
         "tuple[0]",
         "[1, 2][n]",
         "tuple[*]",
@@ -48,6 +49,7 @@ fn the_whole_result_is_marked() {
         "\"x${s}\"",
         "\"x${later}\"",
         "\"%{ if b }x%{ endif }\"",
+        "\"%{ if false }${s}%{ endif }\"",
         "\"%{ for x in list }x%{ endfor }\"",
         "[for x in tuple : 1]",
         "[for x in list : 1]",
@@ -81,7 +83,7 @@ fn marks_stay_on_the_element() {
     check("{ a = n }.a", Marks::SENSITIVE);
     check("[for x in inner : x]", Marks::NONE);
     check("[for x in inner : x][0]", Marks::SENSITIVE);
-    check("false ? n : 1", Marks::NONE);
+    check("true ? [1] : inner", Marks::NONE);
 }
 
 #[test]

@@ -112,59 +112,126 @@ fn openssh(bytes: &[u8]) -> Result<Vec<u8>, String> {
 
 #[cfg(test)]
 mod tests {
+    use aws_lc_rs::encoding::{AsDer, Pkcs8V1Der};
+    use aws_lc_rs::rsa::{KeySize, Pkcs1PublicEncryptingKey};
+    use pkcs1::der::Decode;
+    use ssh_key::Mpint;
+    use ssh_key::private::{Ed25519Keypair, Ed25519PrivateKey, KeypairData, RsaKeypair, RsaPrivateKey};
+    use ssh_key::public::{Ed25519PublicKey, RsaPublicKey};
+
     use super::*;
 
     const MESSAGE: &str = "päss \"word\"";
 
-    fn decrypted(key: &str) -> Result<String, String> {
-        let ciphertext = BASE64.decode(include_str!("testdata/ciphertext.txt").trim()).unwrap();
-        match decrypt(&ciphertext, key) {
-            Ok(plaintext) => Ok(String::from_utf8(plaintext).unwrap()),
-            Err(Problem::Key(message)) => Err(message),
-            Err(Problem::Ciphertext) => Err("ciphertext".into()),
+    /// A key made for the test in each form it may be given in, and the message encrypted for it.
+    struct Keys {
+        pkcs1: String,
+        pkcs8: String,
+        openssh: String,
+        ciphertext: Vec<u8>,
+    }
+
+    impl Keys {
+        fn generate() -> Keys {
+            let key = PrivateDecryptingKey::generate(KeySize::Rsa2048).unwrap();
+            let public = Pkcs1PublicEncryptingKey::new(key.public_key()).unwrap();
+            let mut ciphertext = vec![0; public.ciphertext_size()];
+            public.encrypt(MESSAGE.as_bytes(), &mut ciphertext).unwrap();
+            let pkcs8 = AsDer::<Pkcs8V1Der<'_>>::as_der(&key).unwrap();
+            let pkcs1 = PrivateKeyInfoRef::from_der(pkcs8.as_ref()).unwrap().private_key.as_bytes();
+            Keys {
+                pkcs1: armor("RSA PRIVATE KEY", pkcs1),
+                pkcs8: armor("PRIVATE KEY", pkcs8.as_ref()),
+                openssh: armor_openssh(rsa_pair(pkcs1)),
+                ciphertext,
+            }
+        }
+
+        fn decrypted(&self, key: &str) -> Result<String, String> {
+            match decrypt(&self.ciphertext, key) {
+                Ok(plaintext) => Ok(String::from_utf8(plaintext).unwrap()),
+                Err(Problem::Key(message)) => Err(message),
+                Err(Problem::Ciphertext) => Err("ciphertext".into()),
+            }
+        }
+    }
+
+    fn armor(label: &str, der: &[u8]) -> String {
+        let base64 = BASE64.encode(der);
+        let lines: Vec<&str> =
+            base64.as_bytes().chunks(64).map(|line| std::str::from_utf8(line).unwrap()).collect();
+        armor_text(label, &lines.join("\n"))
+    }
+
+    fn armor_text(label: &str, content: &str) -> String {
+        format!("-----BEGIN {label}-----\n{content}\n-----END {label}-----\n")
+    }
+
+    fn armor_openssh(pair: impl Into<KeypairData>) -> String {
+        let key = ssh_key::PrivateKey::new(pair.into(), "a comment").unwrap();
+        key.to_openssh(ssh_key::LineEnding::LF).unwrap().to_string()
+    }
+
+    fn rsa_pair(pkcs1: &[u8]) -> RsaKeypair {
+        let key = pkcs1::RsaPrivateKey::from_der(pkcs1).unwrap();
+        let number = |number: UintRef<'_>| Mpint::from_positive_bytes(number.as_bytes()).unwrap();
+        RsaKeypair {
+            public: RsaPublicKey { e: number(key.public_exponent), n: number(key.modulus) },
+            private: RsaPrivateKey {
+                d: number(key.private_exponent),
+                iqmp: number(key.coefficient),
+                p: number(key.prime1),
+                q: number(key.prime2),
+            },
         }
     }
 
     #[test]
     fn keys_in_all_forms_decrypt() {
-        let pkcs1 = include_str!("testdata/pkcs1.pem");
+        let keys = Keys::generate();
+        let pkcs1 = &keys.pkcs1;
         let one_line =
             pkcs1.replace('\n', " ").replace("KEY----- ", "KEY-----\n").replace(" -----END", "\n-----END");
-        for key in [
-            pkcs1,
-            include_str!("testdata/pkcs8.pem"),
-            include_str!("testdata/openssh.pem"),
-            &pkcs1.replace('\n', "\r\n"),
-            &format!("a key:\n\n{pkcs1}trailing"),
-            &one_line,
+        for (form, key) in [
+            ("PKCS #1", pkcs1),
+            ("PKCS #8", &keys.pkcs8),
+            ("OpenSSH", &keys.openssh),
+            ("lines of another system", &pkcs1.replace('\n', "\r\n")),
+            ("text around", &format!("a key:\n\n{pkcs1}trailing")),
+            ("one line", &one_line),
         ] {
-            assert_eq!(decrypted(key).as_deref(), Ok(MESSAGE), "{key}");
+            assert_eq!(keys.decrypted(key).as_deref(), Ok(MESSAGE), "{form}");
         }
     }
 
     #[test]
+    fn only_the_right_key_decrypts() {
+        let keys = Keys::generate();
+        assert!(matches!(decrypt(b"short", &keys.pkcs1), Err(Problem::Ciphertext)));
+        // Another key may by chance find a padding in what it makes of the bytes, but never the message.
+        let other = decrypt(&keys.ciphertext, &Keys::generate().pkcs1).ok();
+        assert_ne!(other.as_deref(), Some(MESSAGE.as_bytes()));
+    }
+
+    #[test]
     fn other_keys_are_refused() {
-        let check = |key: &str, expected: &str| assert_eq!(decrypted(key).unwrap_err(), expected, "{key}");
+        let check = |key: &str, expected: &str| match decrypt(b"", key) {
+            Err(Problem::Key(message)) => assert_eq!(message, expected, "{key}"),
+            _ => panic!("{key} is taken for a key"),
+        };
+        let rsa = |content: &str| armor_text("RSA PRIVATE KEY", content);
         check("", "is not a key in PEM form");
-        check("-----BEGIN RSA PRIVATE KEY-----", "is not a key in PEM form");
-        check(
-            "-----BEGIN RSA PRIVATE KEY-----\n*\n-----END RSA PRIVATE KEY-----",
-            "is not a key in PEM form",
-        );
-        check(
-            "-----BEGIN RSA PRIVATE KEY-----\nYWJj\n-----END RSA PRIVATE KEY-----",
-            "is not an RSA key of 2048 to 8192 bits",
-        );
-        check(
-            "-----BEGIN PUBLIC KEY-----\nYWJj\n-----END PUBLIC KEY-----",
-            "is a public key, but an RSA private key is needed",
-        );
-        check("-----BEGIN ENCRYPTED PRIVATE KEY-----\nYWJj\n-----END ENCRYPTED PRIVATE KEY-----", PASSPHRASE);
-        check(
-            "-----BEGIN RSA PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\n\nYWJj\n-----END RSA PRIVATE KEY-----",
-            PASSPHRASE,
-        );
-        let pkcs1 = include_str!("testdata/pkcs1.pem");
-        assert!(matches!(decrypt(b"short", pkcs1), Err(Problem::Ciphertext)));
+        check(rsa("").split_once("-----END").unwrap().0, "is not a key in PEM form");
+        check(&rsa("*"), "is not a key in PEM form");
+        check(&rsa("YWJj"), "is not an RSA key of 2048 to 8192 bits");
+        check(&armor("PUBLIC KEY", b"abc"), "is a public key, but an RSA private key is needed");
+        check(&armor("ENCRYPTED PRIVATE KEY", b"abc"), PASSPHRASE);
+        check(&rsa("Proc-Type: 4,ENCRYPTED\n\nYWJj"), PASSPHRASE);
+        check(&armor("OPENSSH PRIVATE KEY", b"abc"), "is not a key as OpenSSH writes it");
+        let pair = Ed25519Keypair {
+            public: Ed25519PublicKey([1; 32]),
+            private: Ed25519PrivateKey::from_bytes(&[2; 32]),
+        };
+        check(&armor_openssh(pair), "is an ssh-ed25519 key, but an RSA key is needed");
     }
 }

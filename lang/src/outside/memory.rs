@@ -39,7 +39,7 @@ impl Default for Memory {
 
 impl Memory {
     /// The directory that relative paths start from.
-    pub const WORKING_DIRECTORY: &str = "/work";
+    pub const WORKING_DIRECTORY: &str = "/site";
     /// The home directory.
     pub const HOME: &str = "/home/user";
 
@@ -204,8 +204,8 @@ mod tests {
         assert!(outside.read("a.txt/x".as_ref()).is_err());
         assert!(outside.look("loop".as_ref()).is_err());
         assert_eq!(outside.look("d".as_ref()).unwrap(), Entry::Directory);
-        assert_eq!(outside.real("d/up".as_ref()).unwrap(), Path::new("/work/a"));
-        assert_eq!(outside.absolute("x/../y".as_ref()).unwrap(), Path::new("/work/y"));
+        assert_eq!(outside.real("d/up".as_ref()).unwrap(), Path::new("/site/a"));
+        assert_eq!(outside.absolute("x/../y".as_ref()).unwrap(), Path::new("/site/y"));
         assert_eq!(Memory::new().look(".".as_ref()).unwrap(), Entry::Directory);
     }
 

@@ -97,9 +97,9 @@ fn modules_below_and_beside_the_root() {
     assert_eq!(findings(&diagnostics, &sources), [""; 0]);
     let dirs: Vec<_> = config.modules.iter().map(|module| module.dir.to_str().unwrap()).collect();
     assert_eq!(dirs, ["a", "b"]);
-    let (config, diagnostics) = crate::config::load(&outside, "/work/a".as_ref(), &mut sources);
+    let (config, diagnostics) = crate::config::load(&outside, "/site/a".as_ref(), &mut sources);
     assert_eq!(findings(&diagnostics, &sources), [""; 0]);
-    assert_eq!(config.modules[1].dir.to_str(), Some("/work/b"));
+    assert_eq!(config.modules[1].dir.to_str(), Some("/site/b"));
 }
 
 #[test]

@@ -232,7 +232,7 @@ mod tests {
             ("t/we[i]rd", "*", "x"),
             ("t", "sub/../a.txt", "a.txt"),
             ("t", "../t/a.txt", "a.txt"),
-            ("t", "../../work/t/a.txt", "../../work/t/a.txt"),
+            ("t", "../../site/t/a.txt", "../../site/t/a.txt"),
             ("t/sub/deep", "../*.tf", "../c.tf"),
             ("t", "/a.txt", "a.txt"),
             ("t", "", ""),

@@ -8,6 +8,7 @@ use clap::{Parser, Subcommand};
 
 mod bench;
 mod docs;
+mod fuzz;
 mod packages;
 mod run;
 mod test;
@@ -25,6 +26,7 @@ enum Chore {
     Test(test::TestArgs),
     Docs(docs::DocsArgs),
     Bench(bench::BenchArgs),
+    Fuzz(fuzz::FuzzArgs),
 }
 
 /// What a chore says when it fails.
@@ -35,6 +37,7 @@ fn main() -> ExitCode {
         Chore::Test(args) => test::test(&args),
         Chore::Docs(args) => docs::docs(&args),
         Chore::Bench(args) => bench::bench(&args),
+        Chore::Fuzz(args) => fuzz::fuzz(&args),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

@@ -3,64 +3,81 @@
 use std::time::Instant;
 
 use crate::run::{answers, cargo};
-use crate::{Outcome, docs, packages};
+use crate::{Outcome, docs, fuzz, packages};
 
 /// Check everything: format, lints, tests, generated docs, dependencies
 ///
 /// Runs every check even if an earlier one failed, and ends with one line that sums up.
 #[derive(clap::Args)]
 pub(crate) struct TestArgs {
-    /// Run the large counts too (FLEET_FULL=1, many cases per property)
+    /// Run the large counts too (FLEET_FULL=1, many cases per property, ten minutes of fuzzing)
     #[arg(long)]
     full: bool,
 }
 
-/// A check: its name and what it runs.
-type Check<'a> = (&'static str, &'a dyn Fn() -> Outcome);
+/// How much is tried.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Size {
+    Usual,
+    Full,
+}
+
+/// The checks by name, in the order they run.
+const CHECKS: &[(&str, fn(Size) -> Outcome)] = &[
+    ("packages", |_| packages::ensure()),
+    ("format", |_| cargo(&["fmt", "--all", "--check"], &[])),
+    ("lints", |_| {
+        cargo(&["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"], &[])
+    }),
+    ("tests", tests),
+    ("doc tests", |size| cargo(&["test", "--workspace", "--doc", "--locked", "--quiet"], size.vars())),
+    ("rustdoc", |_| {
+        let args = ["doc", "--workspace", "--no-deps", "--document-private-items", "--locked", "--quiet"];
+        cargo(&args, &[("RUSTDOCFLAGS", "-D warnings")])
+    }),
+    ("generated docs", |_| docs::check()),
+    ("dependencies", |_| dependencies()),
+    ("fuzz", |size| if size == Size::Full { fuzz::long() } else { fuzz::short() }),
+];
 
 pub(crate) fn test(args: &TestArgs) -> Outcome {
-    let vars: &[(&str, &str)] =
-        if args.full { &[("FLEET_FULL", "1"), ("PROPTEST_CASES", "20000")] } else { &[] };
-    let checks: [Check<'_>; 8] = [
-        ("packages", &packages::ensure),
-        ("format", &|| cargo(&["fmt", "--all", "--check"], &[])),
-        ("lints", &|| {
-            cargo(&["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"], &[])
-        }),
-        ("tests", &|| tests(vars)),
-        ("doc tests", &|| cargo(&["test", "--workspace", "--doc", "--locked", "--quiet"], vars)),
-        ("rustdoc", &|| {
-            let args = ["doc", "--workspace", "--no-deps", "--document-private-items", "--locked", "--quiet"];
-            cargo(&args, &[("RUSTDOCFLAGS", "-D warnings")])
-        }),
-        ("generated docs", &docs::check),
-        ("dependencies", &dependencies),
-    ];
+    let size = if args.full { Size::Full } else { Size::Usual };
     let start = Instant::now();
     let mut failed = Vec::new();
-    for (name, check) in checks {
+    for (name, check) in CHECKS {
         println!("== {name}");
-        if let Err(message) = check() {
+        if let Err(message) = check(size) {
             eprintln!("{message}");
-            failed.push(name);
+            failed.push(*name);
         }
     }
     let seconds = start.elapsed().as_secs();
     let time = format!("{}m{:02}s", seconds / 60, seconds % 60);
     if failed.is_empty() {
-        println!("all {} checks passed in {time}", checks.len());
+        println!("all {} checks passed in {time}", CHECKS.len());
         Ok(())
     } else {
-        Err(format!("{} of {} checks failed in {time}: {}", failed.len(), checks.len(), failed.join(", ")))
+        Err(format!("{} of {} checks failed in {time}: {}", failed.len(), CHECKS.len(), failed.join(", ")))
     }
 }
 
-fn tests(vars: &[(&str, &str)]) -> Outcome {
+impl Size {
+    /// What tells the tests how much to try.
+    fn vars(self) -> &'static [(&'static str, &'static str)] {
+        match self {
+            Size::Usual => &[],
+            Size::Full => &[("FLEET_FULL", "1"), ("PROPTEST_CASES", "20000")],
+        }
+    }
+}
+
+fn tests(size: Size) -> Outcome {
     if answers(env!("CARGO"), &["nextest", "--version"]) {
-        cargo(&["nextest", "run", "--workspace", "--locked", "--no-fail-fast"], vars)
+        cargo(&["nextest", "run", "--workspace", "--locked", "--no-fail-fast"], size.vars())
     } else {
         println!("cargo-nextest is not installed: using `cargo test`, which takes longer");
-        cargo(&["test", "--workspace", "--lib", "--bins", "--tests", "--locked", "--no-fail-fast"], vars)
+        let args = ["test", "--workspace", "--lib", "--bins", "--tests", "--locked", "--no-fail-fast"];
+        cargo(&args, size.vars())
     }
 }
 

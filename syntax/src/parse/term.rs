@@ -280,7 +280,7 @@ impl<'a> Parser<'a> {
         if self.kind() != K::Ident {
             match self.kind() {
                 K::Equal => {
-                    self.fail_expected_help("a name after `for`", "to use `for` as a key, put it in quotes")
+                    self.fail_expected_help("a name after `for`", "to use `for` as a key, put it in quotes");
                 }
                 _ => self.fail_expected("a name after `for`"),
             }

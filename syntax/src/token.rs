@@ -1,11 +1,11 @@
 //! Text → tokens, nothing lost: every byte belongs to a token or is a space or tab between two tokens.
 //!
-//! Templates nest (`"a${f("b")}"`), so the lexer keeps a stack of [`Mode`]s instead of recursing; its work is linear
+//! Templates nest (`"a${f("b")}"`), so the lexer keeps a stack of modes instead of recursing; its work is linear
 //! in the text whatever the text holds.
 //!
 //! Broken text gives tokens too. A quoted string cannot go on over a line, and a template or heredoc without an end
 //! must not swallow the rest of a file, so the lexer cuts them off where the text plainly goes on with something
-//! else (see [`cut`]) and leaves a [`TokenKind::Unclosed`] there for the parser to report.
+//! else (see `cut`) and leaves a [`TokenKind::Unclosed`] there for the parser to report.
 
 pub(crate) mod cut;
 mod lexer;

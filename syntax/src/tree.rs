@@ -114,9 +114,9 @@ pub struct Path {
 pub enum Step {
     /// `.name`
     Attr(Ident),
-    /// `[key]`, or `.0`: the span covers brackets or dot.
+    /// `[key]`, or `.0`: the span covers brackets or dot. Of `.0` the key ends where the step ends.
     Index(Expr, Span),
-    /// `.*`: the attribute steps that follow directly apply to each element, all later ones to the result.
+    /// `.*`: the steps with a dot that follow directly apply to each element, all later ones to the result.
     AttrSplat(Span),
     /// `[*]`: all steps that follow apply to each element.
     FullSplat(Span),
@@ -218,7 +218,7 @@ pub enum BinaryOp {
 /// A piece of a template.
 #[derive(Clone, Debug, PartialEq)]
 pub enum TemplatePart {
-    /// Text as it will appear.
+    /// Text as it will appear; empty if all of it was trimmed away, which makes `" ${~ x}"` a string still.
     Literal(Arc<str>),
     /// `${ expr }`
     Interpolation(Expr),

@@ -153,8 +153,8 @@ impl<'a> Parser<'a> {
     fn legacy_index(&mut self, dot: Token, token: Token, steps: &mut Vec<Step>) {
         let text = token.text(self.text);
         let span = self.span_of(dot).to(self.span_of(token));
-        if !text.bytes().all(|byte| byte.is_ascii_digit()) {
-            let detail = "After a dot stands a name or one whole number.";
+        if text.contains('.') {
+            let detail = "After a dot stands a name or one number.";
             let diagnostic = Diagnostic::error(span, format!("unsuitable index `.{text}`"), detail);
             let indexes: String = text.split('.').map(|index| format!("[{index}]")).collect();
             self.report(diagnostic.help(format!("write `{indexes}`")));

@@ -154,36 +154,29 @@ impl Evaluator<'_> {
     }
 
     fn splat_tuple(&mut self, items: &[Value], each: &[Step], span: Span) -> Value {
-        match self.splat_items(items, each, span) {
-            Some(items) => Value::tuple(items),
-            None => failed(),
-        }
+        Value::tuple(self.splat_items(items, each, span))
     }
 
     fn splat_list(&mut self, items: &[Value], element: &Type, each: &[Step], span: Span) -> Value {
         if each.is_empty() {
             return Value::list(element.clone(), items.to_vec());
         }
-        let Some(items) = self.splat_items(items, each, span) else {
-            return failed();
-        };
+        let items = self.splat_items(items, each, span);
         let Some((first, others)) = items.split_first() else {
-            return Value::list(self.type_of_steps(element, each), Vec::new());
+            return Value::list(self.type_of_steps(element, each), items);
         };
         let ty = first.ty();
         if others.iter().all(|other| other.ty() == ty) { Value::list(ty, items) } else { Value::tuple(items) }
     }
 
-    /// The elements after the steps; nothing if one of them failed.
-    fn splat_items(&mut self, items: &[Value], each: &[Step], span: Span) -> Option<Vec<Value>> {
-        if !self.make(items.len(), span) {
-            return None;
-        }
+    /// The elements after the steps. The first that fails is the last to be looked at: the others would mostly fail in
+    /// the same way.
+    fn splat_items(&mut self, items: &[Value], each: &[Step], span: Span) -> Vec<Value> {
         let findings = self.findings();
-        let walked = items.iter().map(|item| {
-            let walked = self.walk(item.clone(), each);
-            (self.findings() == findings).then_some(walked)
-        });
+        self.make(items.len(), span);
+        let walked = items
+            .iter()
+            .map(|item| if self.findings() > findings { failed() } else { self.walk(item.clone(), each) });
         walked.collect()
     }
 

@@ -130,7 +130,7 @@ pub fn resolve<'c>(
             _ => Err(only(root, steps, &["module", "root", "cwd"])),
         },
         "host" => host(scopes, scope, root, steps, *span).map(Some),
-        "terraform" => Err(Diagnostic::error(*span, "unknown name `terraform`", "fleet has no workspaces.")
+        "terraform" => Err(Diagnostic::error(*span, "unknown name `terraform`", "There are no workspaces.")
             .help("use a variable, such as `var.env`, to tell environments apart")),
         _ => resource(scopes, catalog, scope, reference).map(Some),
     }

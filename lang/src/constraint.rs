@@ -163,7 +163,7 @@ fn parse(expr: &Expr) -> Result<Constraint, Diagnostic> {
         }
         _ => Err(invalid(
             expr.span,
-            "A type is one of string, number, bool and any, or built from them as in list(string).",
+            "A type is one of `string`, `number`, `bool` and `any`, or built from them as in `list(string)`.",
         )),
     }
 }
@@ -227,7 +227,7 @@ fn object(items: &[ObjectItem]) -> Result<Constraint, Diagnostic> {
             return Err(invalid(key.span, "The names of attributes are written without quotes or brackets."));
         };
         if ty.attributes.contains_key(name) {
-            return Err(invalid(key.span, format!("The attribute \"{name}\" is declared twice.")));
+            return Err(invalid(key.span, format!("The attribute `{name}` is declared twice.")));
         }
         let attribute = match &value.kind {
             ExprKind::Call(call) if &*call.name.name == "optional" => {
@@ -289,10 +289,10 @@ fn invalid(span: Span, detail: impl Into<String>) -> Diagnostic {
 
 fn unknown_type(name: &Ident) -> Diagnostic {
     let diagnostic =
-        Diagnostic::error(name.span, "unknown type", format!("There is no type called \"{}\".", name.name));
+        Diagnostic::error(name.span, "unknown type", format!("There is no type called `{}`.", name.name));
     match nearest(&name.name, TYPES) {
         Some(near) => diagnostic.help(format!("did you mean `{near}`?")),
-        None => diagnostic.help(format!("the types are {}", TYPES.join(", "))),
+        None => diagnostic.help(format!("the types are `{}`", TYPES.join("`, `"))),
     }
 }
 
@@ -349,7 +349,7 @@ mod tests {
             ("strin(any)", "There is no type called \"strin\"."),
             (
                 "(string)",
-                "A type is one of string, number, bool and any, or built from them as in list(string).",
+                "A type is one of `string`, `number`, `bool` and `any`, or built from them as in `list(string)`.",
             ),
             ("set", "`set` needs the type of its elements."),
             ("list(list)", "`list` needs the type of its elements."),
@@ -358,7 +358,7 @@ mod tests {
             ("tuple(string)", "`tuple` takes the types of its elements in brackets."),
             ("object([string])", "`object` takes its attributes and their types in braces."),
             ("object({\"a\"=string})", "The names of attributes are written without quotes or brackets."),
-            ("object({a=string, a=number})", "The attribute \"a\" is declared twice."),
+            ("object({a=string, a=number})", "The attribute `a` is declared twice."),
             ("optional(string)", "Only attributes of an object type can be optional."),
             ("object({a=optional()})", "`optional` takes a type and, if wanted, a default."),
             (
@@ -430,21 +430,21 @@ mod tests {
             (
                 "object({a=list(number)})",
                 "{a=[1, true]}",
-                "attribute \"a\": element 1: a number is required, not a bool",
+                "attribute `a`: element 1: a number is required, not a bool",
             ),
             ("list(string)", "\"x\"", "a list of string is required, not a string"),
             ("map(any)", "[1]", "a map is required, not a tuple"),
             ("list(any)", "[1, true]", "all elements must have the same type, and these have none in common"),
-            ("object({a=string})", "{}", "the attribute \"a\" is required"),
+            ("object({a=string})", "{}", "the attribute `a` is required"),
             (
                 "object({a=object({b=number})})",
                 "{a={b=\"x\"}}",
-                "attribute \"a\": attribute \"b\": a number is required, and this text is not one",
+                "attribute `a`: attribute `b`: a number is required, and this text is not one",
             ),
             (
                 "map(bool)",
                 "{x=\"yes\"}",
-                "attribute \"x\": a bool is required, which as text is \"true\" or \"false\"",
+                "attribute `x`: a bool is required, which as text is \"true\" or \"false\"",
             ),
             ("tuple([string])", "[]", "a tuple of 1 element is required, not of 0"),
         ];

@@ -1,4 +1,7 @@
 //! What is wrong, where, and what to do about it.
+//!
+//! All findings speak with one voice: a summary and a help start in lower case and end without a full stop, a detail is
+//! made of whole sentences, and names and pieces of configuration stand in backticks.
 
 use crate::Span;
 
@@ -10,9 +13,9 @@ pub type Diagnostics = Vec<Diagnostic>;
 pub struct Diagnostic {
     /// Whether it stops the run.
     pub severity: Severity,
-    /// What is wrong, in a few words without a full stop.
+    /// What is wrong, in a few words.
     pub summary: String,
-    /// The particulars, in whole sentences; may be empty.
+    /// The particulars; may be empty.
     pub detail: String,
     /// The text to blame.
     pub span: Option<Span>,

@@ -46,7 +46,7 @@ pub(super) fn converge(
     let Some(plan) = site.plan(env, &state, goal)? else { return Ok(Exit::Failed) };
     if plan.changes_anything() && !approved && !ask(env, goal)? {
         return Err(
-            Failure::new("not approved, nothing was done").help("answer `yes`, or use --auto-approve")
+            Failure::new("not approved, nothing was done").help("answer `yes`, or use `--auto-approve`")
         );
     }
     site.begin_to_apply();

@@ -29,7 +29,7 @@ fn samples() -> (Sources, Vec<Diagnostic>) {
     let unused = marked(&mut sources, "c.fleet.hcl", "locals {\n  «unused» = 1\n}\n");
     let diagnostics = vec![
         Diagnostic::error(second, "unsupported argument", "The kind core_file has no argument named \"pth\".")
-            .help("did you mean \"path\"?"),
+            .help("did you mean `path`?"),
         Diagnostic { span: None, ..Diagnostic::error(first, "no state", "The state file is missing.") },
         Diagnostic::warning(unused, "unused local value", ""),
         Diagnostic::error(

@@ -77,7 +77,7 @@ fn describe(config: &Config, closing: &Edge, taken: &[&Edge]) -> Diagnostic {
     let way = taken.iter().map(|edge| format!("`{}`", dir(edge.callee))).collect::<Vec<_>>().join(" → ");
     let detail = format!("The calls lead in a circle: `{}` → {way}.", dir(closing.callee));
     let error = Diagnostic::error(closing.call, "module calls itself", detail)
-        .help("Remove one of these calls, or move what both modules need into a third one.");
+        .help("remove one of these calls, or move what both modules need into a third one");
     let (_, others) = taken.split_last().unwrap_or((&closing, &[]));
     others.iter().fold(error, |error, edge| error.related(edge.call, format!("calls `{}`", dir(edge.callee))))
 }

@@ -17,16 +17,16 @@ pub(super) fn constant(expr: &Expr) -> Result<Value, Diagnostics> {
         let name = &reference.root.name;
         let error = Diagnostic::error(reference.span, "reference in a constant", "No name can be used here.");
         let help = if reference.steps.is_empty() {
-            format!("To mean the text, put it in quotes: `\"{name}\"`.")
+            format!("to mean the text, put it in quotes: `\"{name}\"`")
         } else {
-            "Write the value itself.".to_owned()
+            "write the value itself".to_owned()
         };
         diagnostics.push(error.help(help));
     }
     for name in calls(expr) {
         let error =
             Diagnostic::error(name.span, "function call in a constant", "No function can be called here.");
-        diagnostics.push(error.help("Write the value itself."));
+        diagnostics.push(error.help("write the value itself"));
     }
     if diagnostics.is_empty() {
         fleet_lang::evaluate(expr, &Names::default(), &Memory::new())
@@ -65,7 +65,7 @@ fn typed(expr: &Expr, ty: &Type, diagnostics: &mut Diagnostics) -> Option<Value>
         Err(error) => error.to_string(),
     };
     let detail = format!("A {ty} is needed here: {problem}.");
-    let help = if *ty == Type::Bool { "Write `true` or `false`." } else { "Write a text in quotes." };
+    let help = if *ty == Type::Bool { "write `true` or `false`" } else { "write a text in quotes" };
     diagnostics.push(Diagnostic::error(expr.span, "unsuitable value", detail).help(help));
     None
 }

@@ -53,11 +53,11 @@ pub(super) fn read_text(
     let name = path.display().to_string();
     let bytes = outside.read(path).map_err(|error| {
         let detail = format!("Reading the file failed: {error}.");
-        plain(format!("cannot read `{name}`"), detail, "Check the path and the permissions.")
+        plain(format!("cannot read `{name}`"), detail, "check the path and the permissions")
     })?;
     if bytes.len() > MAX_BYTES {
         let detail = format!("It has {} bytes, and at most {MAX_BYTES} are read.", bytes.len());
-        return Err(plain(format!("`{name}` is too large"), detail, "Split it into several files."));
+        return Err(plain(format!("`{name}` is too large"), detail, "split it into several files"));
     }
     match decode(&bytes) {
         Ok(text) => Ok(sources.add(name, text)),
@@ -149,7 +149,7 @@ impl Loader<'_> {
                     _ => format!("cannot list `{}`", dir.display()),
                 };
                 let detail = format!("Listing the directory failed: {error}.");
-                self.failures.insert(id, plain(summary, detail, "Check the path and the permissions."));
+                self.failures.insert(id, plain(summary, detail, "check the path and the permissions"));
                 return Vec::new();
             }
         };
@@ -159,9 +159,9 @@ impl Loader<'_> {
             let detail = format!("`{}` has no file whose name ends in `{EXTENSION}`.", dir.display());
             let help = match id {
                 Config::ROOT => {
-                    "Run `fleet init` to start a configuration, or choose another directory with `-C DIR`."
+                    "run `fleet init` to start a configuration, or choose another directory with `-C DIR`"
                 }
-                _ => "Check the path, or add a file to the module.",
+                _ => "check the path, or add a file to the module",
             };
             self.failures.insert(id, plain("no configuration", detail, help));
         }

@@ -110,9 +110,9 @@ impl Reader<'_> {
             let error =
                 Diagnostic::error(block.header, "block in a values file", "A values file holds values only.");
             self.diagnostics.push(if self.variables.contains_key(name) {
-                error.help(format!("Write an object with an equals sign: `{name} = {{ … }}`."))
+                error.help(format!("write an object with an equals sign: `{name} = {{ … }}`"))
             } else {
-                error.help(format!("Move it to a file whose name ends in `{}`.", super::load::EXTENSION))
+                error.help(format!("move it to a file whose name ends in `{}`", super::load::EXTENSION))
             });
         }
         for Attribute { name, value, .. } in body.attributes {
@@ -134,7 +134,7 @@ impl Reader<'_> {
     fn option(&mut self, option: &str) {
         let Some((name, text)) = option.split_once('=') else {
             let detail = format!("`--var {option}` has no equals sign between a name and a value.");
-            self.diagnostics.push(plain("not a name with a value", detail, "Write `--var name=value`."));
+            self.diagnostics.push(plain("not a name with a value", detail, "write `--var name=value`"));
             return;
         };
         if let Some(variable) = self.variables.get(name) {
@@ -145,7 +145,7 @@ impl Reader<'_> {
         let summary = format!("value for an undeclared variable `{name}`");
         let trimmed = name.trim();
         let help = if trimmed != name && self.variables.contains_key(trimmed) {
-            format!("Write `--var {trimmed}=…`, without spaces around the name.")
+            format!("write `--var {trimmed}=…`, without spaces around the name")
         } else {
             self.declare(name)
         };
@@ -159,8 +159,8 @@ impl Reader<'_> {
     /// What to do about a name that is not declared.
     fn declare(&self, name: &str) -> String {
         match nearest(name, self.variables.keys().map(|name| &**name)) {
-            Some(near) => format!("Did you mean `{near}`?"),
-            None => format!("Declare it with `variable \"{name}\" {{ }}`, or remove the value."),
+            Some(near) => format!("did you mean `{near}`?"),
+            None => format!("declare it with `variable \"{name}\" {{ }}`, or remove the value"),
         }
     }
 
@@ -252,7 +252,8 @@ impl Place {
 
 fn missing(variable: &Variable, detail: &str) -> Diagnostic {
     let name = &variable.name.name;
-    let help = format!("Write `--var {name}=…`, set {PREFIX}{name}, or add `{name} = …` to {DEFAULT_FILE}.");
+    let help =
+        format!("write `--var {name}=…`, set `{PREFIX}{name}`, or add `{name} = …` to `{DEFAULT_FILE}`");
     Diagnostic::error(variable.header, format!("no value for `var.{name}`"), detail).help(help)
 }
 

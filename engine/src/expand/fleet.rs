@@ -261,7 +261,7 @@ impl<'c> Walk<'_, 'c> {
             };
             if let Some(first) = seen.insert(name.clone(), instance) {
                 let detail =
-                    format!("{} and {} would both be called `{name}`.", first.address, instance.address);
+                    format!("`{}` and `{}` would both be called `{name}`.", first.address, instance.address);
                 let diagnostic = Diagnostic::error(instance.span, "two hosts with one name", detail);
                 twice.push(diagnostic.at(instance.address.to_string()).related(first.span, "the other one"));
             }

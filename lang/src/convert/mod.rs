@@ -43,7 +43,7 @@ pub enum PathStep {
 impl Display for PathStep {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self {
-            PathStep::Attribute(name) => write!(f, "attribute \"{name}\""),
+            PathStep::Attribute(name) => write!(f, "attribute `{name}`"),
             PathStep::Index(index) => write!(f, "element {index}"),
             PathStep::Key(key) => write!(f, "element {key:?}"),
         }
@@ -199,7 +199,7 @@ fn to_object(value: &Value, wanted: &ObjectType) -> Result<Option<Value>, Conver
                 same = false;
                 Value::null_of(ty.without_optional())
             }
-            None => return Err(ConvertError::new(format!("the attribute \"{name}\" is required"))),
+            None => return Err(ConvertError::new(format!("the attribute `{name}` is required"))),
         };
         attributes.insert(name.clone(), attribute);
     }

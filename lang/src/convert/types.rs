@@ -107,7 +107,7 @@ pub(super) fn mismatch(from: &Type, to: &Type) -> ConvertError {
         (Type::Object(from), Type::Object(to)) => {
             to.attributes.iter().find_map(|(name, to_ty)| match from.attributes.get(name) {
                 None if to.optional.contains(name) => None,
-                None => Some(ConvertError::new(format!("the attribute \"{name}\" is required"))),
+                None => Some(ConvertError::new(format!("the attribute `{name}` is required"))),
                 Some(from) if can_convert(from, to_ty) => None,
                 Some(from) => Some(mismatch(from, to_ty).within(PathStep::Attribute(name.clone()))),
             })

@@ -197,7 +197,7 @@ fn unknown_function(call: &Call) -> Diagnostic {
     let detail = format!("There is no function `{name}`.");
     let diagnostic = Diagnostic::error(call.name.span, "unknown function", detail);
     match suggestion(name) {
-        Some(meant) => diagnostic.help(format!("Did you mean `{meant}`?")),
+        Some(meant) => diagnostic.help(format!("did you mean `{meant}`?")),
         None => diagnostic,
     }
 }

@@ -141,7 +141,7 @@ fn mismatch(conditional: &Conditional, then: &Type, otherwise: &Type) -> Diagnos
         difference("", then, otherwise)
     );
     Diagnostic::error(span, "inconsistent conditional results", detail)
-        .help("Convert one of the results, for instance with `tostring` or `tolist`.")
+        .help("convert one of the results, for instance with `tostring` or `tolist`")
 }
 
 /// Says where two types that have nothing in common differ first.

@@ -70,7 +70,7 @@ impl Evaluator<'_> {
                     };
                     let detail = format!("{repeated} is produced by two elements.");
                     let diagnostic = Diagnostic::error(key.span, "repeated key", detail)
-                        .help("Write `...` after the value to collect the values of equal keys in a list.");
+                        .help("write `...` after the value to collect the values of equal keys in a list");
                     ControlFlow::Break(evaluator.report(diagnostic))
                 }
             }

@@ -89,7 +89,7 @@ fn too_many(span: Span) -> Diagnostic {
         "One expression makes at most {MAX_ELEMENTS} elements, counting every turn of every loop in it."
     );
     Diagnostic::error(span, "too many elements", detail)
-        .help("Loop over less, or split the work between several values.")
+        .help("loop over less, or split the work between several values")
 }
 
 #[cfg(test)]

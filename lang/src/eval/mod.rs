@@ -224,7 +224,7 @@ impl<'a> Evaluator<'a> {
         {
             let detail = "A path as a key could be meant as a name or as a reference.";
             let diagnostic = Diagnostic::error(expr.span, "ambiguous key", detail).help(
-                "Put the key in parentheses to use the value it refers to, or in quotes to use it as a name.",
+                "put the key in parentheses to use the value it refers to, or in quotes to use it as a name",
             );
             return Err(self.report(diagnostic));
         }

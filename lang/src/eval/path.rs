@@ -255,11 +255,11 @@ fn no_attribute(value: &Value, name: &Ident) -> Diagnostic {
     let wanted = &name.name;
     match value.ty() {
         _ if value.is_null() => {
-            let detail = format!("This value is null, so it has no attribute \"{wanted}\".");
-            error("attribute of null", detail).help("Test for null first, or use `try`.")
+            let detail = format!("This value is null, so it has no attribute `{wanted}`.");
+            error("attribute of null", detail).help("test for null first, or use `try`")
         }
         Type::Object(object) => {
-            let detail = format!("This object has no attribute \"{wanted}\".");
+            let detail = format!("This object has no attribute `{wanted}`.");
             suggest(error("unknown attribute", detail), wanted, object.attributes.keys(), Marks::NONE)
         }
         Type::Map(_) => {
@@ -270,7 +270,7 @@ fn no_attribute(value: &Value, name: &Ident) -> Diagnostic {
         ty @ (Type::List(_) | Type::Set(_) | Type::Tuple(_)) => {
             let detail = format!("A {} has no attributes, only its elements may have.", kind_name(&ty));
             error("unknown attribute", detail).help(format!(
-                "Did you mean `[*].{wanted}`, the attribute of every element, or `[0].{wanted}`, that of the first?"
+                "did you mean `[*].{wanted}`, the attribute of every element, or `[0].{wanted}`, that of the first?"
             ))
         }
         ty => error("unknown attribute", format!("A {} has no attributes.", kind_name(&ty))),
@@ -282,7 +282,7 @@ fn no_elements(value: &Value, span: Span) -> Diagnostic {
     let diagnostic = |detail: String| Diagnostic::error(span, "no elements to index", detail);
     match ty {
         Type::Set(_) => diagnostic("The elements of a set have neither position nor key.".into()).help(
-            "Use `tolist` to get at them by position, `one` for the only one, or `contains` to look for one.",
+            "use `tolist` to get at them by position, `one` for the only one, or `contains` to look for one",
         ),
         _ => diagnostic(format!("A {} has no elements.", kind_name(&ty))),
     }
@@ -309,7 +309,7 @@ fn no_element(value: &Value, key: &Value, span: Span) -> Diagnostic {
         Kind::Number(index) if !index.is_whole() => error(format!("An index must be whole, but is {index}.")),
         Kind::Number(index) if index.is_negative() => {
             error(format!("An index counts from 0, but is {index}."))
-                .help("Use `length(x) - 1` for the last element.")
+                .help("use `length(x) - 1` for the last element")
         }
         _ => {
             let length = match &ty {
@@ -340,12 +340,12 @@ fn suggest<'n>(
         return diagnostic;
     }
     if let Some(meant) = nearest(wanted, names.clone().map(|name| &**name)) {
-        return diagnostic.help(format!("Did you mean \"{meant}\"?"));
+        return diagnostic.help(format!("did you mean `{meant}`?"));
     }
     let few: Vec<&str> = names.map(|name| &**name).take(9).collect();
     match few.len() {
-        0 => diagnostic.help("It is empty."),
-        1..=8 => diagnostic.help(format!("It has {}.", few.join(", "))),
+        0 => diagnostic.help("it is empty"),
+        1..=8 => diagnostic.help(format!("it has `{}`", few.join("`, `"))),
         _ => diagnostic,
     }
 }

@@ -46,10 +46,10 @@ impl Names {
         let diagnostic = Diagnostic::error(root.span, "unknown name", detail);
         let names = || self.0.keys().map(|name| &**name);
         match nearest(&root.name, names()) {
-            Some(meant) => diagnostic.help(format!("Did you mean `{meant}`?")),
-            None if self.0.is_empty() => diagnostic.help("Put text in quotes."),
+            Some(meant) => diagnostic.help(format!("did you mean `{meant}`?")),
+            None if self.0.is_empty() => diagnostic.help("put text in quotes"),
             None => {
-                diagnostic.help(format!("Known are {}.", names().take(10).collect::<Vec<_>>().join(", ")))
+                diagnostic.help(format!("known are `{}`", names().take(10).collect::<Vec<_>>().join("`, `")))
             }
         }
     }

@@ -62,7 +62,7 @@ impl Evaluator<'_> {
                 let detail = "The value is null, which has no place in a text.";
                 self.report(
                     Diagnostic::error(expr.span, "null in a template", detail)
-                        .help("Give a default, for instance with `coalesce` or a conditional."),
+                        .help("give a default, for instance with `coalesce` or a conditional"),
                 );
                 into.fail();
             }
@@ -72,7 +72,7 @@ impl Evaluator<'_> {
                     let detail = format!("The value cannot be put into a text: {error}.");
                     self.report(
                         Diagnostic::error(expr.span, "unsuitable value in a template", detail)
-                            .help("Turn it into text first, for instance with `join` or `jsonencode`."),
+                            .help("turn it into text first, for instance with `join` or `jsonencode`"),
                     );
                     into.fail();
                 }

@@ -81,5 +81,5 @@ fn nothing_worked(failures: &[Diagnostic], span: Span) -> Diagnostic {
         failures.iter().map(|failure| format!("- {}: {}", failure.summary, failure.detail)).collect();
     let detail = format!("Every expression given to `try` fails:\n{}", reasons.join("\n"));
     Diagnostic::error(span, "no expression succeeds", detail)
-        .help("Add a last expression that cannot fail, such as null.")
+        .help("add a last expression that cannot fail, such as null")
 }

@@ -57,11 +57,10 @@ fn templatestring(evaluator: &mut Evaluator<'_>, function: &Function, call: &Cal
         && !is_reference(template)
     {
         let detail = "The template must come from elsewhere by a plain reference, such as `local.greeting`.";
-        return evaluator.report(
-            Diagnostic::error(template.span, "template is not a reference", detail).help(
-                "What stands in the configuration itself can be written as a template string directly.",
-            ),
-        );
+        return evaluator
+            .report(Diagnostic::error(template.span, "template is not a reference", detail).help(
+                "what stands in the configuration itself can be written as a template string directly",
+            ));
     }
     evaluator.call_with(function, call, span, |evaluator, args| {
         let Some(text) = args[0].as_str() else {

@@ -60,7 +60,7 @@ fn names_that_the_scope_does_not_have() {
     check_error("true ? 1 : nope", "Nothing here is called `nope`", "nope");
     let known = names([("region", Value::from("eu"))]);
     let error = evaluate_in(&known, "regoin").expect_err("unknown");
-    assert_eq!(error[0].help.as_deref(), Some("Did you mean `region`?"));
+    assert_eq!(error[0].help.as_deref(), Some("did you mean `region`?"));
 }
 
 #[test]
@@ -79,9 +79,9 @@ fn conditionals() {
 
 #[test]
 fn paths() {
-    check_error("{ name = 1 }.nmae", "Did you mean \"name\"?", "nmae");
-    check_error("{ a = 1, b = 2 }.zzzz", "It has a, b.", "zzzz");
-    check_error(r#"{ name = 1 }["nmae"]"#, "Did you mean \"name\"?", r#""nmae""#);
+    check_error("{ name = 1 }.nmae", "did you mean `name`?", "nmae");
+    check_error("{ a = 1, b = 2 }.zzzz", "it has `a`, `b`", "zzzz");
+    check_error(r#"{ name = 1 }["nmae"]"#, "did you mean `name`?", r#""nmae""#);
     check_error("null.a", "This value is null", "a");
     check_error("null[0]", "index into null", "[0]");
     check_error("[1, 2][5]", "the last one has the index 1", "5");
@@ -101,7 +101,7 @@ fn loops() {
     check_error("[for x in null : x]", "but is null", "null");
     check_error("[for x in 5 : x]", "but is a number", "5");
     check_error("{ for x in [1, 2] : \"a\" => x }", "The key \"a\" is produced by two elements", "\"a\"");
-    check_error("{ for x in [1, 2] : \"a\" => x }", "Write `...`", "\"a\"");
+    check_error("{ for x in [1, 2] : \"a\" => x }", "write `...`", "\"a\"");
     check_error("{ for x in [1] : null => x }", "null as a key", "null");
     check_error("{ for x in [1] : [] => x }", "unsuitable key", "[]");
     check_error("[for x in [1] : x if 5]", "must be true or false", "5");
@@ -118,7 +118,7 @@ fn keys_of_objects() {
 #[test]
 fn calls() {
     check_error("nope()", "no function `nope`", "nope");
-    check_error("uper(\"a\")", "Did you mean `upper`?", "uper");
+    check_error("uper(\"a\")", "did you mean `upper`?", "uper");
     check_error("upper()", "but `text` is missing", ")");
     check_error("upper(\"a\", 1, 2)", "takes 1 argument, but gets 3", "1, 2");
     check_error("upper([])", "The argument `text` of `upper` is unsuitable", "[]");

@@ -25,7 +25,7 @@ fn check_body(body: &Body, schema: &Schema, header: Span, diagnostics: &mut Diag
             Some(_) => {
                 let detail = "Its value comes from reality and cannot be set.";
                 let error = Diagnostic::error(name.span, format!("`{}` is a result", name.name), detail);
-                diagnostics.push(error.help("Remove it; refer to it from elsewhere to use its value."));
+                diagnostics.push(error.help("remove it; refer to it from elsewhere to use its value"));
             }
             None => diagnostics.push(unknown_argument(&name.name, name.span, schema)),
         }
@@ -34,7 +34,7 @@ fn check_body(body: &Body, schema: &Schema, header: Span, diagnostics: &mut Diag
         if attribute.presence == Presence::Required && !body.incomplete && !given(body, name) {
             let error =
                 Diagnostic::error(header, format!("missing argument `{name}`"), summary(&attribute.doc));
-            diagnostics.push(error.help(format!("Add `{name} = …`.")));
+            diagnostics.push(error.help(format!("add `{name} = …`")));
         }
     }
     let mut counts: BTreeMap<&str, Count> = BTreeMap::new();
@@ -81,12 +81,12 @@ impl Count {
                 _ => format!("At least {least} `{name}` blocks are needed here, and there are {blocks}."),
             };
             let error = Diagnostic::error(header, format!("missing block `{name}`"), detail);
-            diagnostics.push(error.help(format!("Add `{name} {{ … }}`.")));
+            diagnostics.push(error.help(format!("add `{name} {{ … }}`")));
         }
         if let (Some(span), Some(most)) = (self.excess, nested.most()) {
             let detail = format!("At most {most} `{name}` may stand here, and there are {blocks}.");
             let error = Diagnostic::error(span, format!("too many blocks `{name}`"), detail);
-            diagnostics.push(error.help("Remove what is too many."));
+            diagnostics.push(error.help("remove what is too many"));
         }
     }
 }
@@ -120,11 +120,11 @@ fn check_labels(block: &Block, nested: &Nested, diagnostics: &mut Diagnostics) {
     if let Some(extra) = block.labels.get(wanted) {
         let detail = format!("`{name}` takes {} here.", if wanted == 1 { "one label" } else { "no label" });
         diagnostics
-            .push(Diagnostic::error(extra.span, "label too many", detail).help(format!("Write `{form}`.")));
+            .push(Diagnostic::error(extra.span, "label too many", detail).help(format!("write `{form}`")));
     } else if block.labels.len() < wanted {
         let detail = "Blocks of this word are told apart by their label.";
         let error = Diagnostic::error(block.header, format!("`{name}` without a label"), detail);
-        diagnostics.push(error.help(format!("Write `{form}`.")));
+        diagnostics.push(error.help(format!("write `{form}`")));
     }
 }
 
@@ -134,7 +134,7 @@ fn check_dynamic<'b>(
     counts: &mut BTreeMap<&'b str, Count>,
     diagnostics: &mut Diagnostics,
 ) {
-    let form = "Write `dynamic \"word\" { for_each = …` and in it `content { … }`.";
+    let form = "write `dynamic \"word\" { for_each = …` and in it `content { … }`";
     if let Some(extra) = block.labels.get(1) {
         let detail = "`dynamic` takes one label: the word of the blocks it makes.";
         diagnostics.push(Diagnostic::error(extra.span, "label too many", detail).help(form));
@@ -162,7 +162,7 @@ fn check_dynamic<'b>(
     if dynamic.labels.len() != wanted {
         let detail = format!("`{name}` takes {} here.", if wanted == 1 { "one label" } else { "no label" });
         let error = Diagnostic::error(dynamic.span(), format!("labels of `{name}`"), detail);
-        let help = if wanted == 1 { "Add `labels = [ … ]` with the label." } else { "Remove `labels`." };
+        let help = if wanted == 1 { "add `labels = [ … ]` with the label" } else { "remove `labels`" };
         diagnostics.push(error.help(help));
     }
     counts.entry(name).or_default().open = true;
@@ -180,11 +180,11 @@ fn check_arguments_of_dynamic(block: &Block, diagnostics: &mut Diagnostics) {
             (_, ExprKind::Invalid) => continue,
             ("iterator", _) => {
                 Diagnostic::error(value.span, "not a name", "`iterator` gives the element a name.")
-                    .help("Write the name alone: `iterator = item`.")
+                    .help("write the name alone: `iterator = item`")
             }
             ("labels", _) => {
                 Diagnostic::error(value.span, "not a list", "`labels` has one element per label.")
-                    .help("Write `labels = [ … ]`.")
+                    .help("write `labels = [ … ]`")
             }
             (other, _) => {
                 let error = Diagnostic::error(
@@ -193,8 +193,8 @@ fn check_arguments_of_dynamic(block: &Block, diagnostics: &mut Diagnostics) {
                     "`dynamic` has no argument of that name.",
                 );
                 match nearest(other, ARGUMENTS) {
-                    Some(near) => error.help(format!("Did you mean `{near}`?")),
-                    None => error.help("Arguments of the blocks it makes stand in `content`."),
+                    Some(near) => error.help(format!("did you mean `{near}`?")),
+                    None => error.help("arguments of the blocks it makes stand in `content`"),
                 }
             }
         };
@@ -206,13 +206,13 @@ fn check_arguments_of_dynamic(block: &Block, diagnostics: &mut Diagnostics) {
             let detail = "`dynamic` holds one block, `content`.";
             let error =
                 Diagnostic::error(inner.header, format!("unknown block `{}`", inner.kind.name), detail);
-            diagnostics.push(error.help("Move it into `content`."));
+            diagnostics.push(error.help("move it into `content`"));
             continue;
         }
         contents += 1;
         if contents > 1 {
             let error = Diagnostic::error(inner.header, "second `content` block", "One is allowed here.");
-            diagnostics.push(error.help("Put everything into one block."));
+            diagnostics.push(error.help("put everything into one block"));
         }
     }
 }
@@ -226,7 +226,7 @@ fn unknown_argument(name: &str, span: Span, schema: &Schema) -> Diagnostic {
     if schema.blocks.contains_key(name) {
         let error = Diagnostic::error(span, format!("`{name}` is a block"), "A block has no equals sign.");
         return error.help(format!(
-            "Write `{name} {{ … }}`, or `dynamic \"{name}\" {{ … }}` to make several from a collection."
+            "write `{name} {{ … }}`, or `dynamic \"{name}\" {{ … }}` to make several from a collection"
         ));
     }
     let error =
@@ -239,7 +239,7 @@ fn unknown_block(name: &str, span: Span, schema: &Schema) -> Diagnostic {
     if schema.attributes.contains_key(name) {
         let error =
             Diagnostic::error(span, format!("`{name}` is not a block"), "An argument has an equals sign.");
-        return error.help(format!("Write `{name} = …`."));
+        return error.help(format!("write `{name} = …`"));
     }
     let error = Diagnostic::error(span, format!("unknown block `{name}`"), "No block has that name here.");
     suggest(error, name, schema.blocks.keys().map(|name| &**name))
@@ -249,9 +249,9 @@ fn unknown_block(name: &str, span: Span, schema: &Schema) -> Diagnostic {
 fn suggest<'a>(error: Diagnostic, name: &str, known: impl Iterator<Item = &'a str>) -> Diagnostic {
     let known: Vec<&str> = known.collect();
     match nearest(name, known.iter().copied()) {
-        Some(near) => error.help(format!("Did you mean `{near}`?")),
-        None if known.is_empty() => error.help("Remove it: nothing of the sort is known here."),
-        None if known.len() <= 12 => error.help(format!("Known are `{}`.", known.join("`, `"))),
+        Some(near) => error.help(format!("did you mean `{near}`?")),
+        None if known.is_empty() => error.help("remove it: nothing of the sort is known here"),
+        None if known.len() <= 12 => error.help(format!("known are `{}`", known.join("`, `"))),
         None => error,
     }
 }

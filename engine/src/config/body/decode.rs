@@ -83,7 +83,7 @@ impl Decoder<'_, '_> {
         if is_stored && value.marks_deep().contains(Marks::EPHEMERAL) {
             let detail =
                 format!("`{name}` is stored, and the value comes from something that must not be stored.");
-            let help = "Use a value that may be stored, or an argument that is only sent.";
+            let help = "use a value that may be stored, or an argument that is only sent";
             self.evaluator
                 .report(Diagnostic::error(expr.span, "ephemeral value is stored", detail).help(help));
         }
@@ -104,7 +104,7 @@ impl Decoder<'_, '_> {
                 let detail =
                     "It is required, and its value here is null, which is the same as leaving it out.";
                 let error = Diagnostic::error(expr.span, format!("missing argument `{name}`"), detail);
-                self.evaluator.report(error.help("Give it a value that is not null."));
+                self.evaluator.report(error.help("give it a value that is not null"));
                 return Value::unknown(attribute.ty.clone());
             }
             return omitted(attribute).mark(value.marks);
@@ -171,7 +171,7 @@ impl Decoder<'_, '_> {
                 let detail = format!("A list, set, map or object is needed, and this is {what}.");
                 let error =
                     Diagnostic::error(dynamic.for_each.span, "unsuitable value for `for_each`", detail);
-                let unknown = self.evaluator.report(error.help("Use `[]` for no block at all."));
+                let unknown = self.evaluator.report(error.help("use `[]` for no block at all"));
                 made.unknown.get_or_insert(unknown);
                 made.count.open = true;
                 return;
@@ -269,7 +269,7 @@ impl Decoder<'_, '_> {
                 Entry::Occupied(first) => {
                     let detail = format!("Another block has the label `{}`.", first.key());
                     let error = Diagnostic::error(label.span, "label is used twice", detail);
-                    self.evaluator.report(error.help("Give each block a label of its own."));
+                    self.evaluator.report(error.help("give each block a label of its own"));
                 }
             }
         }

@@ -24,14 +24,14 @@ pub(super) fn call(mut block: Block, report: &mut Report) -> Option<Call> {
         let detail = "Modules are called from local directories, which have the version that lies there.";
         fields
             .report
-            .push(Diagnostic::error(version.name.span, "module with a version", detail).help("Remove it."));
+            .push(Diagnostic::error(version.name.span, "module with a version", detail).help("remove it"));
     }
     let rest = fields.rest();
     for block in &rest.blocks {
         let name = &block.kind.name;
         let error =
             Diagnostic::error(block.header, "block in a module call", "A module takes arguments only.");
-        let help = format!("To pass an object, write an equals sign: `{name} = {{ … }}`.");
+        let help = format!("to pass an object, write an equals sign: `{name} = {{ … }}`");
         report.push(error.help(help));
     }
     Some(Call {
@@ -57,11 +57,11 @@ fn source(fields: &mut Fields<'_>) -> Option<Source> {
     }
     let is_remote = path.contains("::") || path.contains("://") || path.contains('@') || is_host(&path);
     let help = if is_remote {
-        "Copy the module into this repository and call it by its relative path.".to_owned()
+        "copy the module into this repository and call it by its relative path".to_owned()
     } else if path.starts_with('/') {
-        "Write the path relative to this module, starting with `./` or `../`.".to_owned()
+        "write the path relative to this module, starting with `./` or `../`".to_owned()
     } else {
-        format!("Write `\"./{path}\"`.")
+        format!("write `\"./{path}\"`")
     };
     let detail =
         format!("`{path}` does not start with `./` or `../`, and modules are called from local directories.");

@@ -69,9 +69,9 @@ impl<'r> Fields<'r> {
         let detail = format!("`{}` needs the argument `{name}`.", self.kind.name);
         let diagnostic = match self.body.blocks_of(name).next() {
             Some(block) => Diagnostic::error(block.header, format!("`{name}` is not a block"), detail)
-                .help(format!("Write it with an equals sign: `{name} = …`.")),
+                .help(format!("write it with an equals sign: `{name} = …`")),
             None => Diagnostic::error(self.header, format!("missing argument `{name}`"), detail)
-                .help(format!("Add `{name} = …`.")),
+                .help(format!("add `{name} = …`")),
         };
         self.body.blocks.retain(|block| &*block.kind.name != name);
         self.report.push(diagnostic);
@@ -101,7 +101,7 @@ impl<'r> Fields<'r> {
             let error =
                 Diagnostic::error(extra.header, format!("second `{kind}` block"), "One is allowed here.");
             let error = error.related(first.header, "the first one");
-            self.report.push(error.help("Put everything into one block."));
+            self.report.push(error.help("put everything into one block"));
         }
         Some(first)
     }
@@ -126,13 +126,13 @@ impl<'r> Fields<'r> {
         for Attribute { name, .. } in &self.body.attributes {
             let detail = format!("`{kind}` has no argument of that name.");
             let error = Diagnostic::error(name.span, format!("unknown argument `{}`", name.name), detail);
-            self.report.push(suggest(error, &name.name, &self.arguments, "It takes"));
+            self.report.push(suggest(error, &name.name, &self.arguments, "it takes"));
         }
         for block in &self.body.blocks {
             let name = &block.kind.name;
             let detail = format!("`{kind}` has no block of that name.");
             let error = Diagnostic::error(block.header, format!("unknown block `{name}`"), detail);
-            self.report.push(suggest(error, name, &self.blocks, "It takes blocks named"));
+            self.report.push(suggest(error, name, &self.blocks, "it takes blocks named"));
         }
     }
 
@@ -145,13 +145,13 @@ impl<'r> Fields<'r> {
                 format!("`{}` is a block", name.name),
                 "A block has no equals sign.",
             );
-            report.push(error.help(format!("Write `{} {{ … }}`.", name.name)));
+            report.push(error.help(format!("write `{} {{ … }}`", name.name)));
         }
         for block in body.blocks.extract_if(.., |b| arguments.contains(&&*b.kind.name)) {
             let name = &block.kind.name;
             let detail = "An argument has an equals sign.";
             let error = Diagnostic::error(block.header, format!("`{name}` is not a block"), detail);
-            report.push(error.help(format!("Write `{name} = …`.")));
+            report.push(error.help(format!("write `{name} = …`")));
         }
     }
 }
@@ -159,8 +159,8 @@ impl<'r> Fields<'r> {
 /// Adds the name somebody may have meant, or else all there are.
 fn suggest(error: Diagnostic, name: &str, known: &[&'static str], lead: &str) -> Diagnostic {
     match nearest(name, known.iter().copied()) {
-        Some(near) => error.help(format!("Did you mean `{near}`?")),
-        None if known.is_empty() => error.help("Remove it."),
-        None => error.help(format!("{lead} `{}`.", known.join("`, `"))),
+        Some(near) => error.help(format!("did you mean `{near}`?")),
+        None if known.is_empty() => error.help("remove it"),
+        None => error.help(format!("{lead} `{}`", known.join("`, `"))),
     }
 }

@@ -21,7 +21,7 @@ pub(super) fn fleet(mut block: Block, report: &mut Report) -> Option<Fleet> {
             let detail =
                 "A fleet has one host per slot, and `size` or `hosts` says how many slots there are.";
             let error = Diagnostic::error(attribute.name.span, format!("`{argument}` on a fleet"), detail);
-            fields.report.push(error.help("Write `size = 3` or `hosts = [\"mini-a\", \"mini-b\"]`."));
+            fields.report.push(error.help("write `size = 3` or `hosts = [\"mini-a\", \"mini-b\"]`"));
         }
     }
     let mut fleet = Fleet {
@@ -64,7 +64,7 @@ fn slots(fields: &mut Fields<'_>) -> Slots {
         (Some(size), Some(hosts)) => {
             let detail = "`size` takes any hosts of the pool, `hosts` names them.";
             let error = Diagnostic::error(hosts.name.span, "both `size` and `hosts`", detail);
-            fields.report.push(error.help("Remove one of them."));
+            fields.report.push(error.help("remove one of them"));
             Slots::Size(size)
         }
         (None, None) => {
@@ -72,7 +72,7 @@ fn slots(fields: &mut Fields<'_>) -> Slots {
                 let detail = "Nothing says how many hosts the fleet has.";
                 let error = Diagnostic::error(fields.header, "fleet without a size", detail);
                 fields.report.push(
-                    error.help("Add `size = 3`, or `hosts = [ … ]` with the names of hosts of the pool."),
+                    error.help("add `size = 3`, or `hosts = [ … ]` with the names of hosts of the pool"),
                 );
             }
             Slots::Size(Expr { kind: ExprKind::Invalid, span: fields.header })
@@ -120,9 +120,9 @@ fn misplaced(fields: &mut Fields<'_>) {
             let error = Diagnostic::error(block.header, format!("`{kind}` in a fleet"), detail);
             let help = match kind {
                 "locals" => {
-                    "Move it out of the fleet; where it uses `host`, write the expression where it is needed."
+                    "move it out of the fleet; where it uses `host`, write the expression where it is needed"
                 }
-                _ => "Move it out of the fleet.",
+                _ => "move it out of the fleet",
             };
             fields.report.push(error.help(help));
         }

@@ -77,7 +77,7 @@ impl Reader {
                 "argument outside a block",
                 "A file holds blocks only.",
             );
-            self.report.push(error.help(format!("To give a value a name, write `locals {{ {name} = … }}`.")));
+            self.report.push(error.help(format!("to give a value a name, write `locals {{ {name} = … }}`")));
         }
         for block in body.blocks {
             self.block(block);
@@ -88,7 +88,7 @@ impl Reader {
         let kind = block.kind.name.clone();
         if !self.is_root && ROOT_BLOCKS.contains(&&*kind) {
             let detail = format!("Only the root module may have a `{kind}` block.");
-            let help = "Move it to the root module; pass what this module needs of it through a variable.";
+            let help = "move it to the root module; pass what this module needs of it through a variable";
             self.report
                 .push(Diagnostic::error(block.header, format!("`{kind}` in a module"), detail).help(help));
         }
@@ -115,19 +115,19 @@ impl Reader {
     fn unknown(&mut self, block: &Block) {
         let kind = &block.kind.name;
         let help = match &**kind {
-            "terraform" => "Write `settings { … }`; providers are built in and need no `required_providers`.".into(),
-            "ephemeral" => "Write `secret \"name\" { from = … }` for what must never be stored, or set `ephemeral = true` \
-                            on a variable or output."
+            "terraform" => "write `settings { … }`; providers are built in and need no `required_providers`".into(),
+            "ephemeral" => "write `secret \"name\" { from = … }` for what must never be stored, or set `ephemeral = true` \
+                            on a variable or output"
                 .into(),
-            "local" => "Did you mean `locals`?".into(),
-            "connection" | "rollout" | "health" => format!("Move `{kind}` into a `fleet` block."),
-            "host" | "return" => format!("Move `{kind}` into a `pool` block."),
-            "backend" => "Move `backend` into the `settings` block.".into(),
-            "lifecycle" | "dynamic" => format!("Move `{kind}` into a `resource` block."),
-            "provisioner" => "Describe the state the host should be in with resources in a `fleet` block.".into(),
+            "local" => "did you mean `locals`?".into(),
+            "connection" | "rollout" | "health" => format!("move `{kind}` into a `fleet` block"),
+            "host" | "return" => format!("move `{kind}` into a `pool` block"),
+            "backend" => "move `backend` into the `settings` block".into(),
+            "lifecycle" | "dynamic" => format!("move `{kind}` into a `resource` block"),
+            "provisioner" => "describe the state the host should be in with resources in a `fleet` block".into(),
             kind => match nearest(kind, BLOCKS) {
-                Some(near) => format!("Did you mean `{near}`?"),
-                None => format!("A file may hold `{}`.", BLOCKS.join("`, `")),
+                Some(near) => format!("did you mean `{near}`?"),
+                None => format!("a file may hold `{}`", BLOCKS.join("`, `")),
             },
         };
         let error = Diagnostic::error(
@@ -150,7 +150,7 @@ impl Reader {
             let name = &block.kind.name;
             let error =
                 Diagnostic::error(block.header, "block in `locals`", "`locals` holds arguments only.");
-            self.report.push(error.help(format!("Write an object with an equals sign: `{name} = {{ … }}`.")));
+            self.report.push(error.help(format!("write an object with an equals sign: `{name} = {{ … }}`")));
         }
     }
 
@@ -208,7 +208,7 @@ impl Reader {
                 let detail = format!("In the fleet `{}` one would hide the other.", fleet.name.name);
                 let error =
                     Diagnostic::error(inner, format!("{what} stands inside and outside of a fleet"), detail);
-                self.report.push(error.related(outer, "the one outside").help("Rename one of the two."));
+                self.report.push(error.related(outer, "the one outside").help("rename one of the two"));
             }
         }
     }

@@ -36,7 +36,7 @@ fn returns(block: Block, report: &mut Report) -> Return {
     {
         let detail = format!("A host goes back by `reinstall` or `scrub`, not by `{text}`.");
         let span = method.as_ref().map_or(header, |expr| expr.span);
-        let help = "Write `\"reinstall\"` to install macOS anew, or `\"scrub\"` to remove what is managed.";
+        let help = "write `\"reinstall\"` to install macOS anew, or `\"scrub\"` to remove what is managed";
         fields.report.push(Diagnostic::error(span, "unknown method of return", detail).help(help));
     }
     let deadline = fields.expr("deadline");

@@ -21,8 +21,8 @@ pub(super) fn replace_triggered_by(expr: Expr, report: &mut Report) -> Vec<Expr>
         let resource = names(expr).is_some_and(|(root, rest)| !OTHER_ROOTS.contains(&&*root.name) && !rest.is_empty());
         if !resource && !matches!(expr.kind, ExprKind::Invalid) {
             let detail = "Only managed resources and their attributes can trigger a replacement.";
-            let help = "Write a reference such as `core_value.version`. To react to other values, put them into the \
-                        `input` of a `core_value` and refer to that.";
+            let help = "write a reference such as `core_value.version`; to react to other values, put them into the \
+                        `input` of a `core_value` and refer to that";
             report.push(Diagnostic::error(expr.span, "not a resource", detail).help(help));
         }
         resource
@@ -38,7 +38,7 @@ pub(super) fn ignore_changes(expr: Expr, report: &mut Report) -> IgnoreChanges {
     let items = list(expr, "ignore_changes", report);
     if let Some(all) = items.iter().find(|item| is_word(item, "all")) {
         let detail = "`all` is not the name of an attribute, and with it the others mean nothing.";
-        let help = "Write `ignore_changes = all`, without brackets.";
+        let help = "write `ignore_changes = all`, without brackets";
         report.push(Diagnostic::error(all.span, "`all` in a list", detail).help(help));
         return IgnoreChanges::All;
     }
@@ -62,7 +62,7 @@ pub(super) fn provider(expr: &Expr, report: &mut Report) -> Option<ProviderRef> 
     };
     let Some((name, alias)) = found else {
         let detail = "A provider configuration is named by its provider, or by its provider and its alias.";
-        let help = unquoted(expr).unwrap_or_else(|| "Write `name` or `name.alias`, without quotes.".into());
+        let help = unquoted(expr).unwrap_or_else(|| "write `name` or `name.alias`, without quotes".into());
         report.push(Diagnostic::error(expr.span, "not a provider configuration", detail).help(help));
         return None;
     };
@@ -80,7 +80,7 @@ pub(super) fn providers(expr: &Expr, report: &mut Report) -> Vec<(ProviderRef, P
         _ => {
             let detail =
                 "The names are needed before anything is evaluated, so they must stand here as they are.";
-            let help = "Write `providers = { name = name.alias }`.";
+            let help = "write `providers = { name = name.alias }`";
             report.push(Diagnostic::error(expr.span, "`providers` is not written out", detail).help(help));
             Vec::new()
         }
@@ -111,7 +111,7 @@ fn list(expr: Expr, argument: &str, report: &mut Report) -> Vec<Expr> {
         ExprKind::Invalid => Vec::new(),
         _ => {
             let detail = "The references are needed before anything is evaluated, so they must stand here as they are.";
-            let help = format!("Write `{argument} = [ … ]` with the references in it.");
+            let help = format!("write `{argument} = [ … ]` with the references in it");
             report
                 .push(Diagnostic::error(expr.span, format!("`{argument}` is not a list"), detail).help(help));
             Vec::new()
@@ -148,7 +148,7 @@ fn is_static(expr: &Expr, report: &mut Report) -> bool {
         let detail =
             "References are needed here before anything is evaluated: names, dots and constant indexes only.";
         let help =
-            unquoted(expr).unwrap_or_else(|| "Write the reference itself, such as `core_value.a`.".into());
+            unquoted(expr).unwrap_or_else(|| "write the reference itself, such as `core_value.a`".into());
         report.push(Diagnostic::error(expr.span, "not a plain reference", detail).help(help));
     }
     found
@@ -178,11 +178,11 @@ fn is_whole(expr: &Expr, report: &mut Report) -> bool {
         return true;
     }
     let (summary, help) = if needed == usize::MAX {
-        (format!("`{}` cannot be waited for", root.name), "Remove it.")
+        (format!("`{}` cannot be waited for", root.name), "remove it")
     } else if attrs(needed) {
-        ("part of an object".into(), "Leave away what follows the name of the object.")
+        ("part of an object".into(), "leave away what follows the name of the object")
     } else {
-        ("not an object".into(), "Write the whole reference, such as `core_value.a` or `module.b`.")
+        ("not an object".into(), "write the whole reference, such as `core_value.a` or `module.b`")
     };
     let detail = "`depends_on` waits for whole objects: resources, data, modules, fleets.";
     report.push(Diagnostic::error(expr.span, summary, detail).help(help));
@@ -206,7 +206,7 @@ fn path_key(step: &Step, span: Span, report: &mut Report) -> Option<PathKey> {
             Ok(index) => Some(PathKey::Index(index)),
             Err(_) => {
                 let detail = format!("`{digits}` does not count elements.");
-                let help = "Use a whole number from 0 on.";
+                let help = "use a whole number from 0 on";
                 report.push(Diagnostic::error(span, "index out of range", detail).help(help));
                 None
             }
@@ -218,7 +218,7 @@ fn path_key(step: &Step, span: Span, report: &mut Report) -> Option<PathKey> {
 /// The advice for a reference in quotes, as Terraform wanted them long ago.
 fn unquoted(expr: &Expr) -> Option<String> {
     match &expr.kind {
-        ExprKind::String(text) => Some(format!("Write it without quotes: `{text}`.")),
+        ExprKind::String(text) => Some(format!("write it without quotes: `{text}`")),
         _ => None,
     }
 }

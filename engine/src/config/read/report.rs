@@ -25,7 +25,7 @@ impl Report {
         let mut labels = std::mem::take(&mut block.labels);
         let kind = &block.kind.name;
         let form = std::iter::once(kind.to_string()).chain(names.iter().map(|name| format!("\"{name}\"")));
-        let form = format!("Write `{} {{ … }}`.", form.collect::<Vec<_>>().join(" "));
+        let form = format!("write `{} {{ … }}`", form.collect::<Vec<_>>().join(" "));
         if let Some(extra) = labels.get(N) {
             let detail = match N {
                 0 => format!("`{kind}` takes no label."),
@@ -49,7 +49,7 @@ impl Report {
         if !is_name(&name.name) {
             let detail = "A name starts with a letter or `_` and goes on with letters, digits, `_` and `-`.";
             let summary = format!("`{}` is not a name", name.name.escape_debug());
-            self.push(Diagnostic::error(name.span, summary, detail).help("Choose a name of that form."));
+            self.push(Diagnostic::error(name.span, summary, detail).help("choose a name of that form"));
         }
     }
 
@@ -57,7 +57,7 @@ impl Report {
     pub(super) fn duplicate(&mut self, what: &str, second: Span, first: Span) {
         let error =
             Diagnostic::error(second, format!("{what} is declared twice"), "A name can be declared once.");
-        self.push(error.related(first, "declared first here").help("Rename or remove one of the two."));
+        self.push(error.related(first, "declared first here").help("rename or remove one of the two"));
     }
 }
 

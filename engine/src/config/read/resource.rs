@@ -46,7 +46,7 @@ pub(super) fn check(mut block: Block, report: &mut Report) -> Option<Check> {
         let data = resource(block, Mode::Data, fields.report)?;
         if let Some(Repeat::Count(expr) | Repeat::ForEach(expr)) = &data.repeat {
             let detail = "The data of a `check` block is read once.";
-            let help = "Move the `data` block out of the `check` block to read it several times.";
+            let help = "move the `data` block out of the `check` block to read it several times";
             fields.report.push(Diagnostic::error(expr.span, "repeated data in a check", detail).help(help));
         }
         Some(data)
@@ -57,7 +57,7 @@ pub(super) fn check(mut block: Block, report: &mut Report) -> Option<Check> {
             Diagnostic::error(header, "check without an assertion", "A `check` block says what should hold.");
         fields
             .report
-            .push(error.help("Add `assert { condition = …, error_message = … }`, one argument a line."));
+            .push(error.help("add `assert { condition = …, error_message = … }`, one argument a line"));
     }
     fields.finish();
     Some(Check { name, data, assertions, header })
@@ -68,7 +68,7 @@ pub(super) fn repeat(fields: &mut Fields<'_>) -> Option<Repeat> {
     match (fields.attribute("count"), fields.attribute("for_each")) {
         (Some(count), Some(for_each)) => {
             let detail = "Only one of the two can say how many instances there are.";
-            let help = "Remove one of them.";
+            let help = "remove one of them";
             let error = Diagnostic::error(for_each.name.span, "both `count` and `for_each`", detail);
             fields.report.push(error.help(help));
             Some(Repeat::Count(count.value))
@@ -91,7 +91,7 @@ fn condition(mut block: Block, report: &mut Report) -> Condition {
     if !matches!(condition.kind, ExprKind::Invalid) && references(&condition).is_empty() {
         let detail = "It refers to nothing, so that it always has the same outcome.";
         let error = Diagnostic::error(condition.span, "condition without a reference", detail);
-        fields.report.push(error.help("Refer to what is to be checked."));
+        fields.report.push(error.help("refer to what is to be checked"));
     }
     let error_message = fields.required("error_message");
     let header = fields.header;
@@ -113,7 +113,7 @@ fn lifecycle(block: Block, mode: Mode, report: &mut Report) -> Lifecycle {
                     Diagnostic::error(attribute.name.span, format!("`{name}` on data"), "Data is only read.");
                 fields
                     .report
-                    .push(error.help("Remove it; a `data` block takes `precondition` and `postcondition`."));
+                    .push(error.help("remove it; a `data` block takes `precondition` and `postcondition`"));
             }
         }
         fields.finish();
@@ -138,7 +138,7 @@ fn lifecycle(block: Block, mode: Mode, report: &mut Report) -> Lifecycle {
 fn provisioners(fields: &mut Fields<'_>) {
     for block in fields.stray_blocks("provisioner") {
         let detail = "Commands that run once cannot be observed, compared or planned.";
-        let help = "Describe the state the host should be in with resources in a `fleet` block.";
+        let help = "describe the state the host should be in with resources in a `fleet` block";
         fields.report.push(Diagnostic::error(block.header, "unknown block `provisioner`", detail).help(help));
     }
 }
@@ -148,6 +148,6 @@ fn reserved(kind: &Ident, report: &mut Report) {
     if reference::OTHER_ROOTS.contains(&&*kind.name) {
         let detail = format!("In an expression `{}` means something else.", kind.name);
         let error = Diagnostic::error(kind.span, format!("`{}` is not a kind", kind.name), detail);
-        report.push(error.help("Use the name of a kind, such as `core_value`."));
+        report.push(error.help("use the name of a kind, such as `core_value`"));
     }
 }

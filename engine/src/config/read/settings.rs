@@ -43,13 +43,13 @@ fn settings(block: Block, report: &mut Report) -> Settings {
                     "This is fleet {}, and the configuration wants {text}.",
                     env!("CARGO_PKG_VERSION")
                 );
-                let help = "Install a version that fits, or change `required_version`.";
+                let help = "install a version that fits, or change `required_version`";
                 fields.report.push(Diagnostic::error(expr.span, "wrong version of fleet", detail).help(help));
             }
             Err(part) => {
                 let detail = format!("`{part}` is not a comparison with a version.");
                 let help =
-                    "Write comparisons with commas between them, such as `\">= 0.1, < 2\"` or `\"~> 0.1\"`.";
+                    "write comparisons with commas between them, such as `\">= 0.1, < 2\"` or `\"~> 0.1\"`";
                 fields
                     .report
                     .push(Diagnostic::error(expr.span, "not a version requirement", detail).help(help));
@@ -65,7 +65,7 @@ fn settings(block: Block, report: &mut Report) -> Settings {
     for block in fields.stray_blocks("required_providers") {
         let detail = "Providers are built in and have the version of `fleet`.";
         let error = Diagnostic::error(block.header, "unknown block `required_providers`", detail);
-        fields.report.push(error.help("Remove it."));
+        fields.report.push(error.help("remove it"));
     }
     fields.finish();
     Settings { required_version, backend, digest_key, header }

@@ -23,7 +23,7 @@ impl Reader {
         if RESERVED.contains(&&*name.name) {
             let detail = format!("`{}` has a meaning of its own among the arguments of a module.", name.name);
             let summary = format!("variable named `{}`", name.name);
-            self.report.push(Diagnostic::error(name.span, summary, detail).help("Choose another name."));
+            self.report.push(Diagnostic::error(name.span, summary, detail).help("choose another name"));
         }
         let mut fields = Fields::new(block, &mut self.report);
         let constraint = fields.expr("type").and_then(|expr| constraint(&expr, fields.report));
@@ -117,7 +117,7 @@ fn own_validation(name: &Ident, validation: &Condition, report: &mut Report) {
     if !found.is_empty() && !found.iter().any(is_own) {
         let detail = format!("The condition does not refer to `var.{}`.", name.name);
         let error = Diagnostic::error(validation.condition.span, "validation of something else", detail);
-        report.push(error.help("Refer to the variable, or move the condition to a `check` block."));
+        report.push(error.help("refer to the variable, or move the condition to a `check` block"));
     }
 }
 
@@ -140,14 +140,14 @@ fn default(expr: &Expr, constraint: Option<&Constraint>, nullable: bool, report:
     };
     if value.is_null() && !nullable {
         let error = Diagnostic::error(expr.span, "default is null", "The variable has `nullable = false`.");
-        report.push(error.help("Remove the default to make a value required, or choose another one."));
+        report.push(error.help("remove the default to make a value required, or choose another one"));
         return Value::unknown(ty());
     }
     let Some(constraint) = constraint else { return value };
     constraint.apply(&value).unwrap_or_else(|error| {
         let detail = format!("The variable is of type {}: {error}.", constraint.ty);
         let error = Diagnostic::error(expr.span, "default does not fit the type", detail);
-        report.push(error.help("Change the default or the type."));
+        report.push(error.help("change the default or the type"));
         Value::unknown(ty())
     })
 }

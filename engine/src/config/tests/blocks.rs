@@ -28,11 +28,11 @@ fn top_level() {
     check("a = 1", &["1:1 argument outside a block"]);
     check("wat {}", &["1:1 unknown block `wat`"]);
     check("terraform {}", &["1:1 unknown block `terraform`"]);
-    check_help("resurce \"a\" \"b\" {}", "Did you mean `resource`?");
-    check_help("rollout {}", "Move `rollout` into a `fleet` block.");
+    check_help("resurce \"a\" \"b\" {}", "did you mean `resource`?");
+    check_help("rollout {}", "move `rollout` into a `fleet` block");
     check_help(
         "ephemeral \"a\" \"b\" {}",
-        "Write `secret \"name\" { from = … }` for what must never be stored, or set `ephemeral = true` on a variable or output.",
+        "write `secret \"name\" { from = … }` for what must never be stored, or set `ephemeral = true` on a variable or output",
     );
 }
 
@@ -52,7 +52,7 @@ fn labels_and_names() {
         &["1:10 `core value` is not a name", "1:23 `a.b` is not a name"],
     );
     check("resource \"var\" \"a\" {}", &["1:10 `var` is not a kind"]);
-    check_help("pool \"x\" {}", "Write `pool \"kind\" \"name\" { … }`.");
+    check_help("pool \"x\" {}", "write `pool \"kind\" \"name\" { … }`");
 }
 
 #[test]
@@ -87,7 +87,7 @@ fn variables() {
         "variable \"a\" {\n bogus = 1\n wat {}\n}",
         &["2:2 unknown argument `bogus`", "3:2 unknown block `wat`"],
     );
-    check_help("variable \"a\" {\n defualt = 1\n}", "Did you mean `default`?");
+    check_help("variable \"a\" {\n defualt = 1\n}", "did you mean `default`?");
     check("variable \"a\" {\n sensitive = var.b\n description = 5\n}", &["2:14 reference in a constant"]);
     check("variable \"a\" {\n sensitive = null\n}", &["2:14 unsuitable value"]);
     check(
@@ -115,7 +115,7 @@ fn resources() {
     check(&inside("count = 1\nfor_each = {}"), &["3:1 both `count` and `for_each`"]);
     check(&inside("provider = p.x"), &[]);
     check(&inside("provider = p.x.y"), &["2:12 not a provider configuration"]);
-    check_help(&inside("provider = \"p.x\""), "Write it without quotes: `p.x`.");
+    check_help(&inside("provider = \"p.x\""), "write it without quotes: `p.x`");
     check(&inside("provisioner \"local-exec\" {}"), &["2:1 unknown block `provisioner`"]);
     check(&inside("lifecycle {}\nlifecycle {}"), &["3:1 second `lifecycle` block"]);
     check(&inside("lifecycle = {}"), &["2:1 `lifecycle` is a block"]);
@@ -139,7 +139,7 @@ fn depends_on() {
         &depends("[upper(\"x\"), core_value.a[local.x], core_value.a[*]]"),
         &["3:16 not a plain reference", "3:28 not a plain reference", "3:51 not a plain reference"],
     );
-    check_help(&depends("[\"core_value.a\"]"), "Write it without quotes: `core_value.a`.");
+    check_help(&depends("[\"core_value.a\"]"), "write it without quotes: `core_value.a`");
 }
 
 #[test]

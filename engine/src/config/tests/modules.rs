@@ -57,10 +57,10 @@ fn sources() {
         "module \"m\" {\n source = \"./m\"\n version = \"1\"\n wat {}\n}",
         &["2:11 directory `m` not found", "3:2 module with a version", "4:2 block in a module call"],
     );
-    let remote = "Copy the module into this repository and call it by its relative path.";
+    let remote = "copy the module into this repository and call it by its relative path";
     for (source, help) in [
-        ("modules/x", "Write `\"./modules/x\"`."),
-        ("/modules/x", "Write the path relative to this module, starting with `./` or `../`."),
+        ("modules/x", "write `\"./modules/x\"`"),
+        ("/modules/x", "write the path relative to this module, starting with `./` or `../`"),
         ("git::https://example.test/x.git", remote),
         ("example.test/owner/name", remote),
         ("git@example.test:owner/name", remote),

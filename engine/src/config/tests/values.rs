@@ -188,7 +188,7 @@ fn values_files() {
     );
     Run { options: &["@gone.vars.hcl"], ..RUN }.finds(&["- cannot read `gone.vars.hcl`"]);
     let (_, _, diagnostics) = with("txet = 1");
-    assert_eq!(diagnostics[0].help.as_deref(), Some("Did you mean `text`?"));
+    assert_eq!(diagnostics[0].help.as_deref(), Some("did you mean `text`?"));
 }
 
 #[test]
@@ -206,7 +206,7 @@ fn missing_values() {
     assert!(!values["b"].is_known() && values["a"].is_null());
     assert_eq!(
         diagnostics[0].help.as_deref(),
-        Some("Write `--var b=…`, set FLEET_VAR_b, or add `b = …` to fleet.vars.hcl.")
+        Some("write `--var b=…`, set `FLEET_VAR_b`, or add `b = …` to `fleet.vars.hcl`")
     );
 }
 

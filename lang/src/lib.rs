@@ -6,7 +6,7 @@
 //! 3. [`convert`](mod@convert): conversion and unification
 //! 4. [`eval`]: tree + scope → value, every problem of an expression at once
 //! 5. [`functions`]: the function table, which also yields the reference page
-//! 6. [`references`]: what an expression depends on, known without evaluating it
+//! 6. [`references`](mod@references): what an expression depends on, known without evaluating it
 //!
 //! Nothing here touches the outside by itself: files, time and chance come through [`outside::Outside`].
 

@@ -4,7 +4,7 @@
 //! 2. [`float`]: mantissa, exponent and rounding
 //! 3. [`arithmetic`]: the operators
 //! 4. [`parse`]: text → number
-//! 5. [`print`]: number → the shortest text that reads back as it; [`layout`]: with a given number of digits;
+//! 5. [`print`](mod@print): number → the shortest text that reads back as it; [`layout`]: with a given number of digits;
 //!    [`exact`]: to and from a text for machines
 
 mod arithmetic;

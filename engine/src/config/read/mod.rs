@@ -2,7 +2,7 @@
 //!
 //! A block that is partly wrong still declares its name with what could be read of it, so that one mistake makes one
 //! complaint. Each sort of block has a function here or in a file of its own; [`fields`] takes blocks apart,
-//! [`report`] collects what is wrong, [`reference`] reads the
+//! [`report`] collects what is wrong, [`reference`](mod@reference) reads the
 //! arguments that name something instead of having a value.
 
 mod call;

@@ -86,8 +86,11 @@ impl<'a> Applier<'a> {
         self.outcomes
     }
 
-    fn has_failed(&self, address: &Address) -> bool {
-        matches!(self.outcomes.get(address), Some(Outcome::Failed(_) | Outcome::Skipped(_)))
+    /// Whether there was something to do at an address, and it was not done.
+    fn is_undone(&self, address: &Address) -> bool {
+        let step = self.plan.steps.get(address);
+        step.is_some_and(|step| step.action != Action::Keep)
+            && self.outcomes.get(address) != Some(&Outcome::Done)
     }
 
     fn end(&mut self, address: &Address, step: &Step, outcome: Outcome) {
@@ -136,7 +139,7 @@ impl Settle for Applier<'_> {
         if step.action == Action::Keep {
             return step.record.value.clone();
         }
-        let blocker = step.record.depends_on.iter().find(|on| self.has_failed(on)).cloned();
+        let blocker = step.record.depends_on.iter().find(|on| self.is_undone(on)).cloned();
         let wish =
             normal(self.hands.readers, &step.record.kind, declared).unwrap_or_else(|_| declared.clone());
         let wish = Wish { value: wish, schema: &entry.schema };

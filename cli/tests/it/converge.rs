@@ -235,6 +235,73 @@ resource "core_file" "other" {
 }
 
 #[test]
+fn what_cannot_be_told_yet_is_left_alone_until_it_can() {
+    let text = r#"
+resource "core_value" "v" {
+  input = "one"
+}
+
+resource "core_file" "f" {
+  for_each = toset([core_value.v.output])
+  path     = "${each.key}.txt"
+  content  = "x"
+}
+"#;
+    let site = applied(text);
+    assert!(!site.path().join("one.txt").exists());
+    check_plan(&site, &["+ core_file.f[\"one\"]", "content =", "mode =", "path ="]);
+    site.fleet(["apply", "--auto-approve"]).ok();
+    assert!(site.path().join("one.txt").exists());
+
+    edit(&site, "\"one\"", "\"two\"");
+    let plan = site.fleet(["plan"]).ok();
+    assert_eq!(changes(&plan), ["~ core_value.v", "input ="], "{plan}");
+    assert!(plan.contains("Not planned yet: core_file.f, which waits for core_value.v.output."), "{plan}");
+    site.fleet(["apply", "--auto-approve"]).ok();
+    assert!(site.path().join("one.txt").exists());
+    site.fleet(["apply", "--auto-approve"]).ok();
+    assert!(!site.path().join("one.txt").exists());
+    assert!(site.path().join("two.txt").exists());
+    assert_eq!(site.fleet(["plan"]).ok(), "No changes.\n");
+}
+
+#[test]
+fn what_must_hold_before_holds_at_apply_too() {
+    let text = r#"
+resource "core_value" "v" {
+  input = "wrong"
+}
+
+resource "core_file" "guarded" {
+  path    = "guarded.txt"
+  content = "x"
+  lifecycle {
+    precondition {
+      condition     = core_value.v.output == "right"
+      error_message = "The value must be right."
+    }
+  }
+}
+
+resource "core_file" "after" {
+  path       = "after.txt"
+  content    = "y"
+  depends_on = [core_file.guarded]
+}
+"#;
+    let site = site(text);
+    // Whether it holds is only known once the value was made.
+    site.fleet(["plan"]).ok();
+    let complaint = site.fleet(["apply", "--auto-approve"]).failed();
+    assert!(complaint.contains("The value must be right."), "{complaint}");
+    assert!(!site.path().join("guarded.txt").exists());
+    assert!(!site.path().join("after.txt").exists());
+    edit(&site, "wrong", "right");
+    site.fleet(["apply", "--auto-approve"]).ok();
+    assert_eq!(site.read("after.txt"), "y");
+}
+
+#[test]
 fn what_cannot_be_is_refused_before_anything_is_done() {
     let check = |argument: &str, expected: &str| {
         let site = site(&format!(

@@ -31,8 +31,10 @@ impl<'a, 'c> Walk<'a, 'c> {
             };
             let mut view = View::of(scope, place, repetition);
             view.address = Some(&address);
+            let mut may_be_settled = true;
             for condition in &resource.lifecycle.preconditions {
-                self.must_hold(condition, view, Severity::Error, "precondition does not hold");
+                may_be_settled &=
+                    self.must_hold(condition, view, Severity::Error, "precondition does not hold");
             }
             let declared = match entry {
                 Some(entry) => {
@@ -53,7 +55,9 @@ impl<'a, 'c> Walk<'a, 'c> {
                 repetition: repetition.clone(),
             };
             if let Some(entry) = entry {
-                instance.value = self.settle.settle(&instance, entry, &instance.declared);
+                // What must hold before a thing is touched does not, so nobody gets to touch it.
+                let settle = if may_be_settled { &mut *self.settle } else { &mut ArgumentsOnly };
+                instance.value = settle.settle(&instance, entry, &instance.declared);
             }
             view.this = Some(&instance.value);
             for condition in &resource.lifecycle.postconditions {

@@ -345,8 +345,8 @@ mod tests {
     fn what_is_no_type() {
         let table = [
             ("\"string\"", "A type is written without quotes."),
-            ("strin", "There is no type called \"strin\"."),
-            ("strin(any)", "There is no type called \"strin\"."),
+            ("strin", "There is no type called `strin`."),
+            ("strin(any)", "There is no type called `strin`."),
             (
                 "(string)",
                 "A type is one of `string`, `number`, `bool` and `any`, or built from them as in `list(string)`.",

@@ -47,7 +47,7 @@ impl Site {
         configuration.outside.stage = Stage::Planning(configuration.outside.now());
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let site = Site {
-            state_path: env.cwd.join(state_path(&configuration.config)),
+            state_path: env.cwd.join(state_path(&configuration.config)?),
             configuration,
             providers: Builtin::new(env.cwd.clone()),
             runtime: runtime.map_err(|error| Failure::of("the runtime cannot be started", &error))?,
@@ -125,11 +125,16 @@ pub(crate) fn state_failure(error: &StoreError) -> Failure {
 }
 
 /// Where the settings say that the state is kept.
-fn state_path(config: &Config) -> PathBuf {
+fn state_path(config: &Config) -> Result<PathBuf, Failure> {
     let backend = config.root().settings.as_ref().and_then(|settings| settings.backend.as_ref());
-    let path = backend.and_then(|backend| backend.body.attribute("path"));
-    match path.map(|attribute| &attribute.value.kind) {
-        Some(ExprKind::String(path)) => PathBuf::from(&**path),
-        _ => PathBuf::from(fleet_store::DEFAULT_PATH),
+    let Some(backend) = backend else { return Ok(PathBuf::from(fleet_store::DEFAULT_PATH)) };
+    if &*backend.kind.name != "sqlite" {
+        let kind = &backend.kind.name;
+        return Err(Failure::new(format!("this version cannot keep state in `{kind}`")).help("use `sqlite`"));
+    }
+    match backend.body.attribute("path").map(|attribute| &attribute.value.kind) {
+        None => Ok(PathBuf::from(fleet_store::DEFAULT_PATH)),
+        Some(ExprKind::String(path)) => Ok(PathBuf::from(&**path)),
+        Some(_) => Err(Failure::new("the path of the state must be a string without expressions in it")),
     }
 }

@@ -22,8 +22,11 @@ enum Size {
     Full,
 }
 
-/// The checks by name, in the order they run.
-const CHECKS: &[(&str, fn(Size) -> Outcome)] = &[
+/// A check by name.
+type Check = (&'static str, fn(Size) -> Outcome);
+
+/// The checks, in the order they run.
+const CHECKS: &[Check] = &[
     ("packages", |_| packages::ensure()),
     ("format", |_| cargo(&["fmt", "--all", "--check"], &[])),
     ("lints", |_| {

@@ -382,6 +382,17 @@ fn what_a_crash_left_behind_is_settled_by_looking() {
 }
 
 #[test]
+fn the_state_is_where_the_settings_say() {
+    let site = site("settings {\n  backend \"sqlite\" {\n    path = \"other/place.db\"\n  }\n}\n");
+    site.fleet(["apply"]).ok();
+    assert!(site.path().join("other/place.db").exists());
+    assert!(!site.path().join(".fleet").exists());
+    edit(&site, "sqlite", "postgres");
+    let complaint = site.fleet(["plan"]).failed();
+    assert!(complaint.contains("cannot keep state in `postgres`"), "{complaint}");
+}
+
+#[test]
 fn only_yes_is_a_yes() {
     let site = site(TWO);
     let ran = site.fleet_with_input(["apply"], "y\n");

@@ -24,3 +24,11 @@ fn never_overwrites() {
     assert_eq!(site.read("fleet.vars.hcl"), "mine");
     assert!(!site.path().join("main.fleet.hcl").exists());
 }
+
+#[test]
+fn the_start_is_valid_and_in_canonical_form() {
+    let site = Site::empty();
+    site.fleet(["init"]).ok();
+    assert_eq!(site.fleet(["validate"]).ok(), "The configuration is valid.\n");
+    site.fleet(["fmt", "--check"]).ok();
+}

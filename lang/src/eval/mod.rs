@@ -108,7 +108,7 @@ impl<'a> Evaluator<'a> {
             ExprKind::Object(items) => self.object(items, expr.span),
             ExprKind::For(each) => self.for_expr(each, expr.span),
             ExprKind::Unary(op, operand) => self.unary(*op, operand),
-            ExprKind::Binary(_) => self.binary(expr),
+            ExprKind::Binary(binary) => self.binary(binary),
             ExprKind::Conditional(conditional) => self.conditional(conditional),
             ExprKind::Parens(inner) => self.value(inner),
             ExprKind::Invalid => failed(),

@@ -27,20 +27,19 @@ impl Evaluator<'_> {
         result.mark(value.marks)
     }
 
-    /// Evaluates the left spine of a chain in a loop: `a + b + c …` may have thousands of terms.
-    pub(super) fn binary(&mut self, expr: &Expr) -> Value {
-        let mut spine = Vec::new();
-        let mut leftmost = expr;
-        while let ExprKind::Binary(binary) = &leftmost.kind {
-            spine.push(&**binary);
-            leftmost = &binary.left;
+    /// Evaluates the left spine of a chain in a loop: `a + b + c …` may be long.
+    pub(super) fn binary(&mut self, binary: &Binary) -> Value {
+        let mut innermost = binary;
+        let mut later = Vec::new();
+        while let ExprKind::Binary(left) = &innermost.left.kind {
+            later.push(innermost);
+            innermost = left;
         }
-        let mut left = self.value(leftmost);
-        for binary in spine.into_iter().rev() {
+        let first = self.value(&innermost.left);
+        std::iter::once(innermost).chain(later.into_iter().rev()).fold(first, |left, binary| {
             let right = self.value(&binary.right);
-            left = self.combine(binary, left, right);
-        }
-        left
+            self.combine(binary, left, right)
+        })
     }
 
     fn combine(&mut self, binary: &Binary, left: Value, right: Value) -> Value {

@@ -82,13 +82,13 @@ pub(super) fn ends_template(rest: &str, no_bracket: bool, quoted: bool) -> bool 
 }
 
 /// Whether `rest` starts with what can only be a block: a name in the first column, labels, `{`. The words that go on
-/// with an expression (`for x in {`, `in {`, `if {`) start none.
+/// with an expression (`for x in {`, `x in {`, `x if {`) are not in one.
 pub(crate) fn starts_block(rest: &str) -> bool {
-    let line = rest;
-    let Some(mut rest) = after_ident(line) else { return false };
-    if matches!(&line[..line.len() - rest.len()], "for" | "in" | "if") {
-        return false;
-    }
+    let after_word = |text| {
+        let rest: &str = after_ident(text)?;
+        (!matches!(&text[..text.len() - rest.len()], "for" | "in" | "if")).then_some(rest)
+    };
+    let Some(mut rest) = after_word(rest) else { return false };
     loop {
         rest = rest.trim_start_matches([' ', '\t']);
         if rest.starts_with('{') {
@@ -99,7 +99,7 @@ pub(crate) fn starts_block(rest: &str) -> bool {
                 Some(end) if label[end..].starts_with('"') => &label[end + 1..],
                 _ => return false,
             }
-        } else if let Some(rest) = after_ident(rest) {
+        } else if let Some(rest) = after_word(rest) {
             rest
         } else {
             return false;

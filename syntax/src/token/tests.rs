@@ -113,6 +113,7 @@ fn templates_go_on_over_lines_in_the_first_column() {
     for text in [
         "\"${[\nfor x in {\n} : x]}\"",
         "\"${[for x\nin {} : x\nif {}.a]}\"",
+        "\"${[for\nx in {} :\nnull if {}]}\"",
         "\"%{ for x\nin {} }%{ endfor }\"",
     ] {
         assert!(tokens(text).iter().all(|token| token.kind != K::Unclosed), "{text}");

@@ -9,6 +9,7 @@ use clap::{Parser, Subcommand};
 mod bench;
 mod docs;
 mod fuzz;
+mod oracle;
 mod packages;
 mod run;
 mod test;
@@ -27,6 +28,7 @@ enum Chore {
     Docs(docs::DocsArgs),
     Bench(bench::BenchArgs),
     Fuzz(fuzz::FuzzArgs),
+    Oracle(oracle::OracleArgs),
 }
 
 /// What a chore says when it fails.
@@ -38,6 +40,7 @@ fn main() -> ExitCode {
         Chore::Docs(args) => docs::docs(&args),
         Chore::Bench(args) => bench::bench(&args),
         Chore::Fuzz(args) => fuzz::fuzz(&args),
+        Chore::Oracle(args) => oracle::oracle(&args),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

@@ -36,8 +36,7 @@ const CHECKS: &[Check] = &[
     ("doc tests", |size| cargo(&["test", "--workspace", "--doc", "--locked", "--quiet"], size.vars())),
     ("rustdoc", |_| {
         let args = ["doc", "--workspace", "--no-deps", "--document-private-items", "--locked", "--quiet"];
-        // Private items are documented for those who work on them, so links to them lead somewhere.
-        cargo(&args, &[("RUSTDOCFLAGS", "-D warnings -A rustdoc::private-intra-doc-links")])
+        cargo(&args, &[("RUSTDOCFLAGS", "-D warnings")])
     }),
     ("generated docs", |_| docs::check()),
     ("dependencies", |_| dependencies()),

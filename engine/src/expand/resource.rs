@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use fleet_lang::{Kind, Marks, Type, Value};
 use fleet_syntax::tree::Body;
-use fleet_syntax::{Diagnostic, Severity, Span};
+use fleet_syntax::{Diagnostic, Severity, Span, nearest};
 
 use super::names::collect;
 use super::{ArgumentsOnly, Instance, Opened, Settle, View, Walk};
 use crate::address::Address;
 use crate::config::body::{Ephemeral, check, decode};
-use crate::config::model::{Mode, Resource};
+use crate::config::model::{AttributePath, IgnoreChanges, Mode, Resource};
 use crate::schema::{self, Entry, Sort};
 use crate::scope::{self, NodeId, ScopeId};
 
@@ -92,6 +92,7 @@ impl<'a, 'c> Walk<'a, 'c> {
             None => self.unknown_kind(sort, what, &resource.kind.name, resource.kind.span),
             Some(entry) => {
                 self.diagnostics.extend(check(&resource.body, &entry.schema, resource.header));
+                self.diagnostics.extend(unknown_ignored(resource, &entry.schema));
                 if entry.place == schema::Place::Host && self.expansion.scopes.scope(scope).host.is_none() {
                     let detail = format!("`{}` lives on a host, and there is none here.", resource.kind.name);
                     self.diagnostics.push(
@@ -146,6 +147,22 @@ impl Settle for ArgumentsOnly {
             Value::awaiting(ty.clone(), format!("{}.{name}", instance.address))
         })
     }
+}
+
+/// Attributes that `ignore_changes` names and the kind does not have.
+fn unknown_ignored(resource: &Resource, schema: &schema::Schema) -> Vec<Diagnostic> {
+    let IgnoreChanges::Paths(paths) = &resource.lifecycle.ignore_changes else { return Vec::new() };
+    let names = || schema.attributes.keys().chain(schema.blocks.keys()).map(|name| &**name);
+    let unknown = paths.iter().filter(|path| !names().any(|name| name == &*path.root.name));
+    let report = |path: &AttributePath| {
+        let detail = format!("`{}` has no attribute `{}`.", resource.kind.name, path.root.name);
+        let problem = Diagnostic::error(path.root.span, "unknown attribute", detail);
+        match nearest(&path.root.name, names()) {
+            Some(name) => problem.help(format!("did you mean `{name}`?")),
+            None => problem,
+        }
+    };
+    unknown.map(report).collect()
 }
 
 /// The object with its results filled in, where the arguments leave them to reality.

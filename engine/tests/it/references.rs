@@ -54,6 +54,20 @@ fn undeclared_names_are_told_with_the_nearest() {
 }
 
 #[test]
+fn ignored_attributes_are_those_of_the_kind() {
+    let site = Site::one(
+        r#"
+        resource "core_value" "a" {
+          lifecycle { ignore_changes = [input, inptu["x"]] }
+        }
+        "#,
+    );
+    let (_, diagnostics) = site.expand(Depth::Blocks, &[]);
+    assert_eq!(site.tell(&diagnostics), ["main:3:48 unknown attribute"]);
+    assert_eq!(diagnostics[0].help.as_deref(), Some("did you mean `input`?"));
+}
+
+#[test]
 fn keys_are_asked_for_where_there_are_several() {
     check_blocks(
         r#"

@@ -38,9 +38,9 @@ pub(super) const TABLE: &[Function] = &[
 const EXPRESSION: Param = Param::new("expression", ParamType::Any).null().unknown().untyped().marked();
 
 fn can(evaluator: &mut Evaluator<'_>, function: &Function, call: &Call, span: Span) -> Value {
-    let [expr] = &call.args[..] else {
-        // Reports how many there should be.
-        return evaluator.call_with(function, call, span, |_, args| Ok(args[0].clone()));
+    let ([expr], false) = (&call.args[..], call.expand_last) else {
+        // Values that are already there cannot fail any more; how many there should be is reported as always.
+        return evaluator.call_with(function, call, span, |_, _| Ok(true.into()));
     };
     match evaluator.attempt(|evaluator| evaluator.evaluate(expr)) {
         Ok(value) if value.is_wholly_known() => true.into(),

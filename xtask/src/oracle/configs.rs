@@ -1,4 +1,4 @@
-//! Whole configurations: `tests/oracle/configs/NN-name/`, written for fleet and translated for Terraform.
+//! Whole configurations: `tests/oracle/configs/NNN-name/`, written for fleet and translated for Terraform.
 //!
 //! A file `given` beside the configuration holds what the user gives on the command line, one option a line:
 //! `--var NAME=VALUE`, `--var-file FILE`, or `NAME=VALUE` for the environment (without its prefix).
@@ -59,18 +59,26 @@ fn of_fleet(program: &Program, config: &Path) -> Result<Verdict, String> {
     let dir = copy(program, config)?;
     let given = Given::read(config, program.flavour)?;
     let words = given.words(&["apply", "--auto-approve"]);
-    let output = program.run_with(dir.path(), &words, &given.environment, "")?;
-    let (stdout, stderr) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-    if !output.status.success() {
-        let place = Regex::new(r"╭─\[(?:\./)?([^\[\]]+):(\d+):\d+\]").expect("the pattern is well formed");
-        let places = place.captures_iter(&stderr).map(|found| {
-            (Flavour::Terraform.file_name(&found[1]), found[2].parse().expect("digits make a number"))
-        });
-        return Ok(Verdict::Refused(places.collect()));
+    let mut stdout = String::new();
+    for (words, environment) in [(vec!["validate"], &[][..]), (words, &given.environment)] {
+        let output = program.run_with(dir.path(), &words, environment, "")?;
+        if !output.status.success() {
+            return Ok(Verdict::Refused(places(&String::from_utf8_lossy(&output.stderr))));
+        }
+        stdout = String::from_utf8_lossy(&output.stdout).into_owned();
     }
-    let outputs = stdout.rsplit_once("\nDone: ").map_or(&*stdout, |(_, rest)| rest);
+    let outputs = stdout.rsplit_once("\nDone: ").map_or(stdout.as_str(), |(_, rest)| rest);
     let (_, outputs) = outputs.split_once('\n').unwrap_or_default();
     Ok(Verdict::Outputs(named(outputs)))
+}
+
+/// Where our errors are, by the names that Terraform knows the files under.
+fn places(stderr: &str) -> BTreeSet<(String, usize)> {
+    let place = Regex::new(r"╭─\[(?:\./)?([^\[\]]+):(\d+):\d+\]").expect("the pattern is well formed");
+    let found = place
+        .captures_iter(stderr)
+        .filter_map(|found| Some((Flavour::Terraform.file_name(&found[1]), found[2].parse().ok()?)));
+    found.collect()
 }
 
 fn of_terraform(program: &Program, config: &Path) -> Result<Verdict, String> {
@@ -173,6 +181,12 @@ impl fmt::Display for Verdict {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn there_are_eighty_configurations() {
+        let configs = fs::read_dir(super::super::data().join("configs")).unwrap();
+        assert!(configs.count() >= 80);
+    }
 
     #[test]
     fn outputs_are_told_apart() {

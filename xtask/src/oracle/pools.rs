@@ -1,7 +1,7 @@
 //! The plain values that random expressions are made of.
 
 /// Truth values, and what becomes one.
-pub(super) const BOOLS: &[&str] = &["true", "false", "\"true\"", "null", "sensitive(true)", "tobool(null)"];
+pub(super) const BOOLS: &[&str] = &["true", "false", "\"true\"", "sensitive(true)", "tobool(null)"];
 
 /// Numbers, and what becomes one.
 pub(super) const NUMBERS: &[&str] = &[
@@ -19,7 +19,6 @@ pub(super) const NUMBERS: &[&str] = &[
     "0.1",
     "\"3\"",
     "\"-2.5\"",
-    "null",
     "sensitive(4)",
     "1e30",
     "255",
@@ -45,7 +44,6 @@ pub(super) const STRINGS: &[&str] = &[
     "\"$${x}\"",
     "\"10\"",
     "\"true\"",
-    "null",
     "sensitive(\"s\")",
     "\"quote \\\" back \\\\\"",
     "\"a-b_c d\"",
@@ -67,7 +65,6 @@ pub(super) const SEQUENCES: &[&str] = &[
     "tolist([\"x\", \"y\", \"\"])",
     "[[1], [2, 3]]",
     "[{ a = 1 }, { a = 2 }]",
-    "null",
     "[\"\", \"x\"]",
     "sensitive([\"s\"])",
     "[sensitive(\"e\"), \"f\"]",
@@ -89,7 +86,6 @@ pub(super) const SETS: &[&str] = &[
     "[3, 1, 2]",
     "toset([[1], [2]])",
     "toset([\"10\", \"9\"])",
-    "null",
     "toset([sensitive(\"s\")])",
 ];
 
@@ -103,7 +99,6 @@ pub(super) const MAPPINGS: &[&str] = &[
     "{ b = { c = [1] } }",
     "tomap({})",
     "{ a = null }",
-    "null",
     "{ \"k k\" = true, a = false }",
     "sensitive({ a = 1 })",
     "{ a = sensitive(1), b = 2 }",
@@ -175,6 +170,7 @@ const BASES: &[&str] = &["2", "8", "10", "16", "36", "62", "1", "63"];
 const DIGITS: &[&str] = &["\"101\"", "\"-ff\"", "\"zZ\"", "\"12\"", "\"\"", "\"1_0\""];
 const PATHS: &[&str] =
     &["\"hello.txt\"", "\"./t/a.txt\"", "\"nope\"", "\"a/b/../c.tar.gz\"", "\"/\"", "\"\"", "\"t\""];
+const DIRECTORIES: &[&str] = &["\"t\"", "\".\"", "\"t/sub/..\"", "\"nope\""];
 const GLOBS: &[&str] = &["\"*\"", "\"**/*.txt\"", "\"*.{txt,tmpl}\"", "\"[a-c]*\"", "\"[\""];
 const NAMESPACES: &[&str] =
     &["\"dns\"", "\"url\"", "\"oid\"", "\"6ba7b810-9dad-11d1-80b4-00c04fd430c8\"", "\"x\""];
@@ -204,9 +200,10 @@ pub(super) fn hint(function: &str, place: usize) -> Option<&'static [&'static st
         ("basename" | "dirname" | "file" | "fileexists" | "filebase64", 0) => PATHS,
         (
             "filebase64sha256" | "filebase64sha512" | "filemd5" | "filesha1" | "filesha256" | "filesha512"
-            | "templatefile" | "fileset",
+            | "templatefile",
             0,
         ) => PATHS,
+        ("fileset", 0) => DIRECTORIES,
         ("fileset", 1) => GLOBS,
         ("uuidv5", 0) => NAMESPACES,
         ("substr" | "slice", 1 | 2) | ("element" | "chunklist", 1) | ("range", _) | ("indent", 0) => SMALL,

@@ -1,0 +1,4 @@
+variable "needed" {
+  type = string
+}
+output "x" { value = var.needed }

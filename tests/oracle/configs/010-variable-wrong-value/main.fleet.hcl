@@ -1,0 +1,4 @@
+variable "n" {
+  type = number
+}
+output "n" { value = var.n }

@@ -1,0 +1,2 @@
+e = "auto b"
+f = "auto b"

@@ -1,0 +1,4 @@
+c = "file"
+d = "file"
+e = "file"
+f = "file"

@@ -1,0 +1,3 @@
+variable "a" { default = "default" }
+variable "b" { default = "default" }
+output "all" { value = [var.a, var.b] }

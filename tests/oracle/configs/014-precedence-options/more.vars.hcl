@@ -1,0 +1,2 @@
+a = "more"
+b = "more"

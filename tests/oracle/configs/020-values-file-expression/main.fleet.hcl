@@ -1,0 +1,2 @@
+variable "a" { type = list(string) }
+output "a" { value = var.a }

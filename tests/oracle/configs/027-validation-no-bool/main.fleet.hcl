@@ -1,0 +1,7 @@
+variable "n" {
+  default = 5
+  validation {
+    condition     = [var.n]
+    error_message = "Never."
+  }
+}

@@ -1,0 +1,7 @@
+variable "s" {
+  default   = "hidden"
+  sensitive = true
+}
+output "s" {
+  value = "x${var.s}"
+}

@@ -1,0 +1,3 @@
+resource "core_value" "x" {
+  for_each = sensitive(toset(["a"]))
+}

@@ -1,0 +1,7 @@
+variable "e" {
+  default   = "x"
+  ephemeral = true
+}
+output "e" {
+  value = var.e
+}

@@ -1,0 +1,7 @@
+variable "e" {
+  default   = "x"
+  ephemeral = true
+}
+resource "core_value" "x" {
+  input = var.e
+}

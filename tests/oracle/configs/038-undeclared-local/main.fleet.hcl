@@ -1,0 +1,6 @@
+locals {
+  known = 1
+}
+output "x" {
+  value = local.knwon
+}

@@ -1,0 +1,3 @@
+resource "core_value" "x" {
+  count = 1.5
+}

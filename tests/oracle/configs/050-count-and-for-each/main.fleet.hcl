@@ -1,0 +1,4 @@
+resource "core_value" "x" {
+  count    = 1
+  for_each = toset(["a"])
+}

@@ -1,0 +1,4 @@
+resource "core_value" "a" {}
+resource "core_value" "x" {
+  for_each = toset([core_value.a.id])
+}

@@ -1,0 +1,6 @@
+resource "core_value" "x" {
+  input = 1
+}
+output "x" {
+  value = core_value.x.nope
+}

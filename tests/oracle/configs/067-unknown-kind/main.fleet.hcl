@@ -1,0 +1,2 @@
+resource "nope_thing" "x" {
+}

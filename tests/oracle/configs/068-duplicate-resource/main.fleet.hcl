@@ -1,0 +1,4 @@
+resource "core_value" "x" {
+}
+resource "core_value" "x" {
+}

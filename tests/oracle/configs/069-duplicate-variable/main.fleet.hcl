@@ -1,0 +1,2 @@
+variable "x" { default = 1 }
+variable "x" { default = 2 }

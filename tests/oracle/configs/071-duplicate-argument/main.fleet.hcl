@@ -1,0 +1,4 @@
+resource "core_value" "x" {
+  input = 1
+  input = 2
+}

@@ -1,0 +1,3 @@
+resource "core_value" "x" {
+  input = core_value.x.id
+}

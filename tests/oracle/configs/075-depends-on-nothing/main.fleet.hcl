@@ -1,0 +1,3 @@
+resource "core_value" "a" {
+  depends_on = [core_value.nope]
+}

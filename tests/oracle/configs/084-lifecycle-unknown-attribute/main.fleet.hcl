@@ -1,0 +1,5 @@
+resource "core_value" "a" {
+  lifecycle {
+    ignore_changes = [nope]
+  }
+}

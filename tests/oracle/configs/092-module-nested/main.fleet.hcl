@@ -1,0 +1,5 @@
+module "m" {
+  source = "./modules/m"
+  name   = "outer"
+}
+output "x" { value = module.m.inner }

@@ -1,0 +1,2 @@
+variable "name" {}
+output "out" { value = upper(var.name) }

@@ -1,0 +1,4 @@
+locals {
+  a = local.b
+}
+output "x" { value = local.a }

@@ -1,0 +1,3 @@
+locals {
+  b = "from the other file"
+}

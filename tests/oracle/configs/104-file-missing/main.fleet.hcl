@@ -1,0 +1,3 @@
+locals {
+  a = file("nope.txt")
+}

@@ -1,0 +1,2 @@
+resource "core_value" {
+}

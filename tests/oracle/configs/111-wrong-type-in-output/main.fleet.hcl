@@ -1,0 +1,6 @@
+locals {
+  n = 1
+}
+output "x" {
+  value = local.n.a
+}

@@ -1,0 +1,3 @@
+output "n" { value = null }
+output "typed" { value = tostring(null) }
+output "within" { value = [null, { a = null }] }

@@ -1,0 +1,4 @@
+variable "o" {
+  type = object({ a = string, b = number })
+}
+output "o" { value = var.o }

@@ -1,0 +1,4 @@
+import {
+  to = core_value.nope
+  id = "x"
+}

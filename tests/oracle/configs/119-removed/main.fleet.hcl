@@ -1,0 +1,7 @@
+removed {
+  from = core_value.gone
+  lifecycle {
+    destroy = false
+  }
+}
+output "x" { value = 1 }

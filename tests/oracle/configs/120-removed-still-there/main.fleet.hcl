@@ -1,0 +1,7 @@
+resource "core_value" "here" {}
+removed {
+  from = core_value.here
+  lifecycle {
+    destroy = false
+  }
+}

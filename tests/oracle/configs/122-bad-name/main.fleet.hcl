@@ -1,0 +1,4 @@
+locals {
+  a = 1
+}
+variable "1x" { default = 1 }

@@ -6,7 +6,7 @@
 
 mod render;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
 use fleet_lang::{Evaluator, Kind, Outside};
@@ -94,9 +94,13 @@ impl<'c> Builder<'_, 'c> {
 
     fn connect_uses(&mut self, from: NodeIndex, node: NodeId, place: u32, repetition: &Repetition) {
         let expansion = self.expansion;
+        // Looking for an edge takes time in the number of edges there are, so that what was reached is remembered here.
+        let mut reached = HashSet::new();
         for used in &expansion.uses[node.0 as usize] {
             for to in self.reach(node, place, repetition, used) {
-                self.edges.update_edge(from, to, ());
+                if reached.insert(to) {
+                    self.edges.add_edge(from, to, ());
+                }
             }
         }
     }

@@ -3,9 +3,8 @@
 use std::collections::HashSet;
 use std::fmt::Write;
 
-use petgraph::Direction;
 use petgraph::graph::NodeIndex;
-use petgraph::stable_graph::StableDiGraph;
+use petgraph::visit::EdgeRef;
 
 use super::{Graph, Vertex};
 use crate::expand::Expansion;
@@ -24,22 +23,20 @@ pub enum Format {
 /// Writes the instances of a graph and how they depend on each other.
 #[must_use]
 pub fn render(graph: &Graph, expansion: &Expansion<'_>, format: Format) -> String {
-    let graph = contract(graph, expansion);
+    let (kept, used) = contract(graph, expansion);
     let mut nodes: Vec<(String, NodeIndex)> =
-        graph.node_indices().map(|index| (graph[index].label(expansion), index)).collect();
+        kept.into_iter().map(|index| (graph.edges[index].label(expansion), index)).collect();
     nodes.sort();
-    let mut number = vec![0; nodes.iter().map(|(_, index)| index.index() + 1).max().unwrap_or(0)];
+    let mut number = vec![0; used.len()];
     for (at, (_, index)) in nodes.iter().enumerate() {
         number[index.index()] = at;
     }
-    let mut edges: Vec<(usize, usize)> = graph
-        .edge_indices()
-        .filter_map(|edge| graph.edge_endpoints(edge))
-        .map(|(from, to)| (number[from.index()], number[to.index()]))
-        .collect();
+    let mut edges: Vec<(usize, usize)> = Vec::new();
+    for (at, (_, index)) in nodes.iter().enumerate() {
+        edges.extend(used[index.index()].iter().map(|to| (at, number[to.index()])));
+    }
     edges.sort_unstable();
-    edges.dedup();
-    let kinds: Vec<&str> = nodes.iter().map(|(_, index)| kind(&graph[*index])).collect();
+    let kinds: Vec<&str> = nodes.iter().map(|(_, index)| kind(&graph.edges[*index])).collect();
     let labels: Vec<&str> = nodes.iter().map(|(label, _)| &**label).collect();
     match format {
         Format::Dot => dot(&labels, &kinds, &edges),
@@ -56,25 +53,34 @@ fn kind(vertex: &Vertex) -> &'static str {
 }
 
 /// Takes out everything but instances, joining what it stood between, except where that would make more edges than it
-/// takes away.
-fn contract(graph: &Graph, expansion: &Expansion<'_>) -> StableDiGraph<Vertex, ()> {
-    let mut graph = StableDiGraph::from(graph.edges.clone());
-    let others: Vec<NodeIndex> =
-        graph.node_indices().filter(|index| !graph[*index].is_resource(expansion)).collect();
-    for index in others {
-        let users: HashSet<NodeIndex> = graph.neighbors_directed(index, Direction::Incoming).collect();
-        let used: HashSet<NodeIndex> = graph.neighbors_directed(index, Direction::Outgoing).collect();
-        if users.len() > 1 && used.len() > 1 {
+/// takes away. What is left, and for each vertex what it uses.
+fn contract(graph: &Graph, expansion: &Expansion<'_>) -> (Vec<NodeIndex>, Vec<HashSet<NodeIndex>>) {
+    // Sets, because an edge of a vertex with very many must be found and taken out in no time.
+    let mut users = vec![HashSet::new(); graph.edges.node_count()];
+    let mut used = users.clone();
+    for edge in graph.edges.edge_references() {
+        used[edge.source().index()].insert(edge.target());
+        users[edge.target().index()].insert(edge.source());
+    }
+    let mut kept = Vec::with_capacity(graph.instances.len());
+    for index in graph.edges.node_indices() {
+        let at = index.index();
+        let is_between = !graph.edges[index].is_resource(expansion);
+        if !is_between || (users[at].len() > 1 && used[at].len() > 1) {
+            kept.push(index);
             continue;
         }
-        for from in &users {
-            for to in &used {
-                graph.update_edge(*from, *to, ());
-            }
+        let (above, below) = (std::mem::take(&mut users[at]), std::mem::take(&mut used[at]));
+        for from in &above {
+            used[from.index()].remove(&index);
+            used[from.index()].extend(&below);
         }
-        graph.remove_node(index);
+        for to in &below {
+            users[to.index()].remove(&index);
+            users[to.index()].extend(&above);
+        }
     }
-    graph
+    (kept, used)
 }
 
 fn quoted(text: &str) -> String {

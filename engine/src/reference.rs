@@ -7,7 +7,7 @@ use fleet_lang::references::Reference;
 use fleet_syntax::tree::{Expr, Ident, Step};
 use fleet_syntax::{Diagnostic, Span, nearest};
 
-use crate::config::model::{Mode, Repeat, Resource};
+use crate::config::model::{Mode, Repeat, Resource, ResourceId};
 use crate::schema::{Catalog, Sort};
 use crate::scope::{NodeId, NodeItem, ScopeId, Scopes};
 
@@ -112,7 +112,8 @@ pub fn resolve<'c>(
                 return Err(incomplete(root, "`data`, a kind and a name", "data.host_facts.this"));
             };
             let node = scopes.resource(scope, Mode::Data, &kind.name, &name.name);
-            let node = node.ok_or_else(|| no_resource(scopes, scope, Mode::Data, kind, name))?;
+            let node =
+                node.ok_or_else(|| no_resource(scopes.resource_names(scope), Mode::Data, kind, name))?;
             instance_of(scopes, catalog, node, &steps[2..], *span).map(Some)
         }
         "count" if steps.is_empty() || attr(&steps[0]) != Some("index") => Err(only(root, steps, &["index"])),
@@ -221,19 +222,21 @@ fn resource<'c>(
     };
     match scopes.resource(scope, Mode::Managed, &root.name, &name.name) {
         Some(node) => instance_of(scopes, catalog, node, &steps[1..], *span),
-        None => Err(no_resource(scopes, scope, Mode::Managed, root, name)),
+        None => Err(no_resource(scopes.resource_names(scope), Mode::Managed, root, name)),
     }
 }
 
-fn no_resource(scopes: &Scopes<'_>, scope: ScopeId, mode: Mode, kind: &Ident, name: &Ident) -> Diagnostic {
+fn no_resource<'a>(
+    known: impl Iterator<Item = &'a ResourceId>,
+    mode: Mode,
+    kind: &Ident,
+    name: &Ident,
+) -> Diagnostic {
     let prefix = if mode == Mode::Data { "data." } else { "" };
     let written = format!("{prefix}{}.{}", kind.name, name.name);
     let span = kind.span.to(name.span);
-    let known: Vec<String> = scopes
-        .resource_names(scope)
-        .filter(|id| id.mode == mode)
-        .map(|id| format!("{prefix}{}.{}", id.kind, id.name))
-        .collect();
+    let known: Vec<String> =
+        known.filter(|id| id.mode == mode).map(|id| format!("{prefix}{}.{}", id.kind, id.name)).collect();
     let near = nearest(&written, known.iter().map(String::as_str)).map(str::to_owned).or_else(|| {
         let root = nearest(&kind.name, ROOTS.iter().copied()).filter(|_| mode == Mode::Managed)?;
         Some(format!("{root}.{}", name.name))
@@ -259,7 +262,12 @@ fn instance_of<'c>(
         unreachable!("resource names lead to resource nodes")
     };
     let found = |key| Ok(Use { node, key, span });
-    let Some(repeat) = &resource.repeat else { return found(None) };
+    let Some(repeat) = &resource.repeat else {
+        return match rest {
+            [Step::Index(key, _), ..] => Err(needs_no_key(resource, key)),
+            _ => found(None),
+        };
+    };
     let (key, attributes) = match rest {
         [Step::Attr(name), ..] => return Err(needs_key(resource, repeat, name)),
         [Step::Index(key, _), rest @ ..] => (Some(key), rest),
@@ -280,6 +288,14 @@ fn needs_key(resource: &Resource, repeat: &Repeat, name: &Ident) -> Diagnostic {
     };
     let detail = format!("`{base}` has `{argument}`, so its attributes belong to its single instances.");
     Diagnostic::error(name.span, "missing instance key", detail).help(format!("write `{example}`"))
+}
+
+fn needs_no_key(resource: &Resource, key: &Expr) -> Diagnostic {
+    let base = crate::scope::item(resource);
+    let detail =
+        format!("`{base}` has neither `count` nor `for_each`, so that there is one instance without a key.");
+    Diagnostic::error(key.span, "unexpected instance key", detail)
+        .help(format!("write `{base}` without the brackets, and its attributes as `{base}.NAME`"))
 }
 
 fn has_attribute(catalog: &dyn Catalog, resource: &Resource, name: &Ident) -> Result<(), Diagnostic> {
@@ -368,7 +384,7 @@ fn in_fleet<'c>(
         [Step::Attr(kind), Step::Attr(name), rest @ ..] => {
             match scopes.own_resource(inner, Mode::Managed, &kind.name, &name.name) {
                 Some(node) => instance_of(scopes, catalog, node, rest, span).map(keyed),
-                None => Err(no_resource(scopes, inner, Mode::Managed, kind, name)),
+                None => Err(no_resource(fleet.resources.keys(), Mode::Managed, kind, name)),
             }
         }
         _ => Ok(Use { node: scopes.end(fleet_node), key, span }),

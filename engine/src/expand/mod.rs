@@ -12,13 +12,13 @@ mod resource;
 mod value;
 
 use std::cell::RefCell;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 use std::sync::Arc;
 
 use fleet_lang::{Evaluator, Outside, Type, Value};
 use fleet_syntax::tree::Expr;
-use fleet_syntax::{Diagnostic, Diagnostics, Span};
+use fleet_syntax::{Diagnostic, Diagnostics, FileId, Span};
 
 use crate::address::{Address, Key, ScopePath};
 use crate::config::model::Config;
@@ -179,7 +179,8 @@ pub fn expand<'c>(
         scopes,
         uses,
     };
-    let mut walk = Walk { expansion, surroundings, settle, diagnostics };
+    let told = diagnostics.iter().filter_map(|d| d.span).map(|span| (span.file, span.start)).collect();
+    let mut walk = Walk { expansion, surroundings, settle, diagnostics, told };
     for node in order {
         walk.node(node);
     }
@@ -193,6 +194,8 @@ struct Walk<'a, 'c> {
     surroundings: &'a Surroundings<'a>,
     settle: &'a mut dyn Settle,
     diagnostics: Diagnostics,
+    /// Where references start that were found wrong before anything was evaluated; evaluation would say it again.
+    told: HashSet<(FileId, u32)>,
 }
 
 /// From where an expression is looked at.
@@ -279,6 +282,9 @@ impl<'c> Walk<'_, 'c> {
         let mut evaluator = Evaluator::new(&names, self.surroundings.outside);
         let result = work(&mut evaluator);
         for mut diagnostic in evaluator.into_diagnostics() {
+            if diagnostic.span.is_some_and(|span| self.told.contains(&(span.file, span.start))) {
+                continue;
+            }
             if let (None, Some(address)) = (&diagnostic.address, view.address) {
                 diagnostic.address = Some(address.to_string());
             }

@@ -89,7 +89,16 @@ impl<'c> Walk<'_, 'c> {
         let value = self.eval(&output.value, view);
         let marks = value.marks_deep();
         let name = &output.name.name;
-        if marks.contains(Marks::EPHEMERAL) && !output.ephemeral {
+        if output.ephemeral && scope == Scopes::ROOT {
+            let detail = "Outputs of the root module are stored, and an ephemeral value must not be.";
+            let diagnostic = Diagnostic::error(
+                output.header,
+                format!("ephemeral output `{name}` of the root module"),
+                detail,
+            );
+            self.diagnostics
+                .push(diagnostic.help("remove the output, or `ephemeral = true` if its value may be stored"));
+        } else if marks.contains(Marks::EPHEMERAL) && !output.ephemeral {
             let detail = "The value is ephemeral: it must not be stored.";
             let diagnostic =
                 Diagnostic::error(output.value.span, format!("ephemeral value in output `{name}`"), detail);

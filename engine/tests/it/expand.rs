@@ -323,3 +323,27 @@ fn sensitive_values_do_not_slip_out() {
         &["main:6:30 sensitive value in output `a`"],
     );
 }
+
+#[test]
+fn the_root_module_has_no_ephemeral_outputs() {
+    check_blocks(
+        r#"
+        variable "a" {
+          ephemeral = true
+          default   = "s"
+        }
+        output "a" {
+          value     = var.a
+          ephemeral = true
+        }
+        output "b" {
+          value     = 1
+          ephemeral = true
+        }
+        "#,
+        &[
+            "main:6:9 ephemeral output `a` of the root module",
+            "main:10:9 ephemeral output `b` of the root module",
+        ],
+    );
+}

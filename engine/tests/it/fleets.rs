@@ -168,3 +168,24 @@ fn what_belongs_to_the_root_stays_there() {
         ["main:3:29 unknown source of a secret", "m/main:1:22 `secret` is not seen in a module"]
     );
 }
+
+#[test]
+fn a_name_outside_is_no_suggestion_for_one_inside() {
+    let text = format!(
+        r#"{POOL}
+        resource "core_value" "alpha" {{}}
+        fleet "f" {{
+          pool     = pool.minis
+          size     = 1
+          hostname = "f-${{host.key}}"
+          resource "core_value" "beta" {{}}
+        }}
+        output "a" {{ value = fleet.f[*].core_value.alhpa.id }}
+        output "b" {{ value = fleet.f[*].core_value.bteta.id }}
+        "#
+    );
+    let site = Site::one(&text);
+    let (_, diagnostics) = site.expand(Depth::Instances, &[]);
+    let helps: Vec<Option<&str>> = diagnostics.iter().map(|d| d.help.as_deref()).collect();
+    assert_eq!(helps, [None, Some("did you mean `core_value.beta`?")]);
+}

@@ -1,6 +1,6 @@
 //! Names: found, not found, and going round in circles.
 
-use crate::site::{Site, check_blocks};
+use crate::site::{Site, check_blocks, check_errors};
 use fleet_engine::expand::Depth;
 
 #[test]
@@ -80,6 +80,40 @@ fn keys_are_asked_for_where_there_are_several() {
         output "e" { value = core_value.a }
         "#,
         &["main:4:43 missing instance key", "main:5:43 missing instance key"],
+    );
+}
+
+#[test]
+fn a_single_instance_has_no_key() {
+    check_blocks(
+        r#"
+        resource "core_value" "a" { input = 1 }
+        output "a" { value = core_value.a["input"] }
+        output "b" { value = core_value.a[0].id }
+        output "c" { value = core_value.a[*].id }
+        "#,
+        &["main:3:43 unexpected instance key", "main:4:43 unexpected instance key"],
+    );
+}
+
+#[test]
+fn a_wrong_reference_is_told_once() {
+    check_errors(
+        r#"
+        resource "core_value" "a" { count = 2 }
+        resource "core_value" "b" { for_each = { x = 1 } }
+        resource "core_value" "c" {}
+        output "a" { value = core_value.a.id }
+        output "b" { value = core_value.b.id }
+        output "c" { value = core_value.a[0].nope }
+        output "d" { value = core_value.c[0].id }
+        "#,
+        &[
+            "main:5:43 missing instance key",
+            "main:6:43 missing instance key",
+            "main:7:46 unsupported attribute `nope`",
+            "main:8:43 unexpected instance key",
+        ],
     );
 }
 

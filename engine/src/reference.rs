@@ -235,12 +235,17 @@ fn no_resource<'a>(
     let prefix = if mode == Mode::Data { "data." } else { "" };
     let written = format!("{prefix}{}.{}", kind.name, name.name);
     let span = kind.span.to(name.span);
-    let known: Vec<String> =
-        known.filter(|id| id.mode == mode).map(|id| format!("{prefix}{}.{}", id.kind, id.name)).collect();
-    let near = nearest(&written, known.iter().map(String::as_str)).map(str::to_owned).or_else(|| {
-        let root = nearest(&kind.name, ROOTS.iter().copied()).filter(|_| mode == Mode::Managed)?;
-        Some(format!("{root}.{}", name.name))
-    });
+    let known: Vec<&ResourceId> = known.filter(|id| id.mode == mode).collect();
+    // Kind and name are compared apart: a long kind would make any two names look alike.
+    let names = known.iter().filter(|id| id.kind == kind.name).map(|id| &*id.name);
+    let kinds = known.iter().filter(|id| id.name == name.name).map(|id| &*id.kind);
+    let near = nearest(&name.name, names)
+        .map(|near| format!("{prefix}{}.{near}", kind.name))
+        .or_else(|| nearest(&kind.name, kinds).map(|near| format!("{prefix}{near}.{}", name.name)))
+        .or_else(|| {
+            let root = nearest(&kind.name, ROOTS.iter().copied()).filter(|_| mode == Mode::Managed)?;
+            Some(format!("{root}.{}", name.name))
+        });
     let what = if mode == Mode::Data { "data block" } else { "resource" };
     let detail = format!("No {what} `{}` `{}` is declared here.", kind.name, name.name);
     let diagnostic = Diagnostic::error(span, format!("undeclared {what} `{written}`"), detail);

@@ -84,6 +84,19 @@ fn keys_are_asked_for_where_there_are_several() {
 }
 
 #[test]
+fn kind_and_name_are_near_each_for_itself() {
+    let check = |written: &str, expected: Option<&str>| {
+        let text = format!("resource \"core_value\" \"web\" {{}}\noutput \"a\" {{ value = {written} }}");
+        let site = Site::one(&text);
+        let (_, diagnostics) = site.expand(Depth::Blocks, &[]);
+        assert_eq!(diagnostics[0].help.as_deref(), expected, "{written}");
+    };
+    check("core_value.wbe", Some("did you mean `core_value.web`?"));
+    check("core_vlaue.web", Some("did you mean `core_value.web`?"));
+    check("core_value.db", None);
+}
+
+#[test]
 fn a_single_instance_has_no_key() {
     check_blocks(
         r#"

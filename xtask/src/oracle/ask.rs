@@ -79,9 +79,14 @@ impl Asker {
         Ok(Asker { fleet, terraform, fixture: fixture.to_owned(), cache: Mutex::new(cache) })
     }
 
+    /// What fleet makes of every expression.
+    pub(super) fn ours(&self, expressions: &[String]) -> Result<Vec<Answer>, String> {
+        self.answers(&self.fleet, expressions)
+    }
+
     /// What each makes of every expression: ours, then theirs.
     pub(super) fn both(&self, expressions: &[String]) -> Result<Vec<(Answer, Answer)>, String> {
-        let ours = self.answers(&self.fleet, expressions)?;
+        let ours = self.ours(expressions)?;
         let cached = |text: &String| {
             self.cache.lock().expect("nobody panics with the lock").answers.contains_key(text)
         };

@@ -87,12 +87,12 @@ impl Generator {
             return self.leaf(shape);
         }
         match self.rng.u8(..100) {
-            0..15 => self.leaf(shape),
-            15..60 => match self.function(shape) {
+            0..30 => self.leaf(shape),
+            30..65 => match self.function(shape) {
                 Some(function) => self.call(function, depth - 1),
                 None => self.structure(shape, depth - 1),
             },
-            60..80 => self.operation(shape, depth - 1),
+            65..82 => self.operation(shape, depth - 1),
             _ => self.structure(shape, depth - 1),
         }
     }

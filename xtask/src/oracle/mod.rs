@@ -23,6 +23,7 @@ use std::path::PathBuf;
 
 use self::ask::Asker;
 use self::cases::Case;
+use self::generate::Expression;
 use self::known::Known;
 use self::program::Program;
 use self::report::{Disagreement, Report};
@@ -51,6 +52,9 @@ pub(crate) struct OracleArgs {
     #[arg(long, value_name = "EXPRESSION")]
     ask: Vec<String>,
 }
+
+/// How many random expressions there are to choose one from.
+const CHOICE: usize = 5;
 
 pub(crate) fn oracle(args: &OracleArgs) -> Outcome {
     let terraform = Program::terraform()?;
@@ -118,7 +122,17 @@ fn compare(asker: &Asker, group: &str, cases: &[Case], report: &mut Report) -> O
 
 /// Asks both for random expressions, and shows the smallest that they still disagree about.
 fn generated(asker: &Asker, args: &OracleArgs, report: &mut Report) -> Outcome {
-    let expressions = generate::expressions(args.seed, args.cases, args.function.as_deref());
+    let candidates = generate::expressions(args.seed, args.cases * CHOICE, args.function.as_deref());
+    let texts: Vec<String> = candidates.iter().map(ToString::to_string).collect();
+    // Most random expressions fail, and say little. Those that work for us come first.
+    let ours = asker.ours(&texts)?;
+    let (fail, work): (Vec<_>, Vec<_>) =
+        candidates.iter().zip(&ours).partition(|(_, ours)| ours.is_failure());
+    let working = work.len().min(args.cases * 3 / 4);
+    let expressions =
+        work.into_iter().take(working).chain(fail).take(args.cases).map(|(candidate, _)| candidate);
+    let expressions: Vec<&Expression> = expressions.collect();
+    println!("{working} of the generated expressions have a value");
     let texts: Vec<String> = expressions.iter().map(ToString::to_string).collect();
     report.start("generated", texts.len());
     for (expression, (ours, theirs)) in expressions.iter().zip(asker.both(&texts)?) {

@@ -170,7 +170,7 @@ const BASES: &[&str] = &["2", "8", "10", "16", "36", "62", "1", "63"];
 const DIGITS: &[&str] = &["\"101\"", "\"-ff\"", "\"zZ\"", "\"12\"", "\"\"", "\"1_0\""];
 const PATHS: &[&str] =
     &["\"hello.txt\"", "\"./t/a.txt\"", "\"nope\"", "\"a/b/../c.tar.gz\"", "\"/\"", "\"\"", "\"t\""];
-const DIRECTORIES: &[&str] = &["\"t\"", "\".\"", "\"t/sub/..\"", "\"nope\""];
+const DIRECTORIES: &[&str] = &["\"t\"", "\"./t\"", "\"t/sub/..\"", "\"nope\""];
 const GLOBS: &[&str] = &["\"*\"", "\"**/*.txt\"", "\"*.{txt,tmpl}\"", "\"[a-c]*\"", "\"[\""];
 const NAMESPACES: &[&str] =
     &["\"dns\"", "\"url\"", "\"oid\"", "\"6ba7b810-9dad-11d1-80b4-00c04fd430c8\"", "\"x\""];

@@ -3,7 +3,7 @@
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use super::measure::best_of;
 use super::report::{Row, publish, table};
@@ -51,7 +51,7 @@ pub(crate) fn validate(args: &ValidateArgs) -> Outcome {
         let fleet = best_of(args.runs, &mut Tool::Fleet.validate(&prepare(shape, Tool::Fleet)?))?;
         let rival = if with_rival {
             let directory = prepare(shape, Tool::Terraform)?;
-            run(terraform(&directory).args(["init", "-backend=false", "-no-color"]))?;
+            run(terraform(&directory).args(["init", "-backend=false", "-no-color"]).stdout(Stdio::null()))?;
             Some(best_of(args.rival_runs, &mut Tool::Terraform.validate(&directory))?)
         } else {
             None

@@ -8,7 +8,7 @@ use crate::{Env, Exit, Failure};
 ///
 /// Everything that is declared or recorded is looked at as it is now. Nothing is changed, the state included.
 ///
-///     +  is made          ~  is changed in place
+///   +    is made          ~  is changed in place
 ///   -/+  is made anew     -  is removed
 ///
 /// With nothing to do it prints `No changes.`

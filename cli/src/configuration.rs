@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use clap::builder::ValueParser;
 use clap::{Arg, ArgAction, ArgMatches, FromArgMatches};
 use fleet_engine::config::load;
-use fleet_engine::config::model::{Config, Named};
+use fleet_engine::config::model::{Config, Module, Named};
 use fleet_engine::config::values::{Given, Setting, values};
 use fleet_engine::expand::{ArgumentsOnly, Depth, Expansion, Settle, Surroundings, expand};
 use fleet_engine::schema::Catalog;
@@ -39,10 +39,19 @@ impl Configuration {
         Configuration { sources, config, diagnostics, outside, inputs: Named::default() }
     }
 
-    /// Takes in the values that the user gives to variables.
+    /// Takes in the values that the user gives to variables; every variable must have one.
     pub(crate) fn read_values(&mut self, env: &Env, variables: &VariableArgs) {
+        self.read(env, variables, false);
+    }
+
+    /// Takes in the values that the user gives to variables; those without one stay unknown.
+    pub(crate) fn read_known_values(&mut self, env: &Env, variables: &VariableArgs) {
+        self.read(env, variables, true);
+    }
+
+    fn read(&mut self, env: &Env, variables: &VariableArgs, partial: bool) {
         let environment = env.vars.iter().map(|(name, value)| (name.clone(), value.clone())).collect();
-        let given = Given { environment, options: variables.0.clone() };
+        let given = Given { environment, options: variables.0.clone(), partial };
         let declared = &self.config.root().variables;
         let (values, found) = values(declared, &given, &self.outside, Path::new("."), &mut self.sources);
         self.inputs = values;
@@ -57,6 +66,16 @@ impl Configuration {
         self.diagnostics.extend(found);
     }
 
+    /// Whether looking at instances can find more than looking at every block once.
+    pub(crate) fn depends_on_values(&self) -> bool {
+        let root = self.config.root();
+        let repeated = |module: &Module| {
+            module.resources.values().any(|resource| resource.repeat.is_some())
+                || module.all_calls().any(|call| call.repeat.is_some())
+        };
+        !root.variables.is_empty() || !root.fleets.is_empty() || self.config.modules.iter().any(repeated)
+    }
+
     /// Expands into all instances. What is wrong with them comes along.
     pub(crate) fn expand(
         &self,
@@ -66,13 +85,6 @@ impl Configuration {
         let inputs = self.inputs.iter().map(|(name, value)| (name.clone(), value.clone())).collect();
         let surroundings = Surroundings { catalog, outside: &self.outside, inputs, depth: Depth::Instances };
         expand(&self.config, &surroundings, settle)
-    }
-}
-
-impl VariableArgs {
-    /// Whether any value was given.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.0.is_empty()
     }
 }
 

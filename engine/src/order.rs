@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use fleet_lang::references::{Reference, references};
 use fleet_syntax::tree::{Body, Expr, Step};
-use fleet_syntax::{Diagnostic, Diagnostics, Span, nearest};
+use fleet_syntax::{Diagnostic, Diagnostics, Span};
 use petgraph::algo::kosaraju_scc;
 use petgraph::graph::{DiGraph, NodeIndex};
 
@@ -79,8 +79,13 @@ fn cycle(scopes: &Scopes<'_>, uses: &[Vec<Use<'_>>], members: &[NodeId]) -> Diag
         }
     }
     path.reverse();
-    let names: Vec<String> =
+    let mut names: Vec<String> =
         std::iter::once(scopes.label(start)).chain(path.iter().map(|(_, _, to)| scopes.label(*to))).collect();
+    // A module or fleet and everything in it are two nodes with one name.
+    names.dedup();
+    if let [only] = &names[..] {
+        names.push(only.clone());
+    }
     let detail = format!("Each of these needs the next to be known first: {}.", names.join(" → "));
     let span = path.first().map_or_else(|| scopes.node(start).item.span(), |(_, span, _)| *span);
     let summary = if path.len() == 1 { "reference to itself" } else { "cycle of references" };
@@ -235,7 +240,7 @@ impl<'a, 'c> Collector<'a, 'c> {
         for (name, input) in call.inputs.iter().filter(|(name, _)| !variables.contains_key(*name)) {
             let detail = format!("The module has no variable `{name}`.");
             let diagnostic = Diagnostic::error(input.name.span, format!("unknown input `{name}`"), detail);
-            self.diagnostics.push(match nearest(name, variables.keys().map(|name| &**name)) {
+            self.diagnostics.push(match self.scopes.nearest(name, variables.keys().map(|name| &**name)) {
                 Some(near) => diagnostic.help(format!("did you mean `{near}`?")),
                 None => diagnostic.help(format!("declare it in the module: `variable \"{name}\" {{ }}`")),
             });

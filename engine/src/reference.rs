@@ -3,11 +3,13 @@
 //! Every name is checked here, before anything is evaluated, so that evaluation can take an unresolvable name for an
 //! unknown without a second word about it.
 
+use std::sync::Arc;
+
 use fleet_lang::references::Reference;
 use fleet_syntax::tree::{Expr, Ident, Step};
 use fleet_syntax::{Diagnostic, Span, nearest};
 
-use crate::config::model::{Mode, Repeat, Resource, ResourceId};
+use crate::config::model::{Mode, Repeat, Resource, ResourceId, Slots};
 use crate::schema::{Catalog, Sort};
 use crate::scope::{NodeId, NodeItem, ScopeId, Scopes};
 
@@ -65,44 +67,44 @@ pub fn resolve<'c>(
             let name = named(root, steps, "variable")?;
             match scopes.variable(scope, &name.name) {
                 Some(node) => found(node, None),
-                None => Err(undeclared(name, "variable", module.variables.keys())),
+                None => Err(undeclared(scopes, name, "variable", names_of(module.variables.keys()))),
             }
         }
         "local" => {
             let name = named(root, steps, "local value")?;
             match scopes.local(scope, &name.name) {
                 Some(node) => found(node, None),
-                None => Err(undeclared(name, "local value", module.locals.keys())),
+                None => Err(undeclared(scopes, name, "local value", names_of(module.locals.keys()))),
             }
         }
         "secret" => {
             let name = named(root, steps, "secret")?;
-            let known = scopes.scope(Scopes::ROOT).module.secrets.keys();
+            let known = names_of(scopes.scope(Scopes::ROOT).module.secrets.keys());
             in_root(scopes, scope, root)?;
             scopes
                 .secret(&name.name)
-                .map_or_else(|| Err(undeclared(name, "secret", known)), |node| found(node, None))
+                .map_or_else(|| Err(undeclared(scopes, name, "secret", known)), |node| found(node, None))
         }
         "pool" => {
             let name = named(root, steps, "pool")?;
-            let known = scopes.scope(Scopes::ROOT).module.pools.keys();
+            let known = names_of(scopes.scope(Scopes::ROOT).module.pools.keys());
             in_root(scopes, scope, root)?;
             scopes
                 .pool(&name.name)
-                .map_or_else(|| Err(undeclared(name, "pool", known)), |node| found(node, None))
+                .map_or_else(|| Err(undeclared(scopes, name, "pool", known)), |node| found(node, None))
         }
         "fleet" => {
             let name = named(root, steps, "fleet")?;
-            let known = scopes.scope(Scopes::ROOT).module.fleets.keys();
+            let known = names_of(scopes.scope(Scopes::ROOT).module.fleets.keys());
             in_root(scopes, scope, root)?;
-            let node = scopes.fleet(&name.name).ok_or_else(|| undeclared(name, "fleet", known))?;
+            let node = scopes.fleet(&name.name).ok_or_else(|| undeclared(scopes, name, "fleet", known))?;
             in_fleet(scopes, catalog, node, steps, *span).map(Some)
         }
         "module" => {
             let name = named(root, steps, "module call")?;
             let Some(node) = scopes.call(scope, &name.name) else {
                 let known: Vec<_> = scopes.call_names(scope).collect();
-                return Err(undeclared_among(name, "module call", &known));
+                return Err(undeclared(scopes, name, "module call", known.iter().copied()));
             };
             output_of(scopes, node, steps, *span).map(Some)
         }
@@ -112,8 +114,8 @@ pub fn resolve<'c>(
                 return Err(incomplete(root, "`data`, a kind and a name", "data.host_facts.this"));
             };
             let node = scopes.resource(scope, Mode::Data, &kind.name, &name.name);
-            let node =
-                node.ok_or_else(|| no_resource(scopes.resource_names(scope), Mode::Data, kind, name))?;
+            let node = node
+                .ok_or_else(|| no_resource(scopes, scopes.resource_names(scope), Mode::Data, kind, name))?;
             instance_of(scopes, catalog, node, &steps[2..], *span).map(Some)
         }
         "count" if steps.is_empty() || attr(&steps[0]) != Some("index") => Err(only(root, steps, &["index"])),
@@ -183,19 +185,19 @@ fn in_root(scopes: &Scopes<'_>, scope: ScopeId, root: &Ident) -> Result<(), Diag
         .help("declare a variable in the module and pass the value in the `module` block"))
 }
 
-fn undeclared<'a>(
-    name: &Ident,
-    what: &str,
-    known: impl Iterator<Item = &'a std::sync::Arc<str>>,
-) -> Diagnostic {
-    let known: Vec<&str> = known.map(|name| &**name).collect();
-    undeclared_among(name, what, &known)
+fn names_of<'a>(keys: impl Iterator<Item = &'a Arc<str>>) -> impl Iterator<Item = &'a str> {
+    keys.map(|name| &**name)
 }
 
-fn undeclared_among(name: &Ident, what: &str, known: &[&str]) -> Diagnostic {
+fn undeclared<'a>(
+    scopes: &Scopes<'_>,
+    name: &Ident,
+    what: &str,
+    known: impl Iterator<Item = &'a str>,
+) -> Diagnostic {
     let summary = format!("undeclared {what} `{}`", name.name);
     let diagnostic = Diagnostic::error(name.span, summary, format!("No {what} of this name is declared."));
-    match (nearest(&name.name, known.iter().copied()), what) {
+    match (scopes.nearest(&name.name, known), what) {
         (Some(near), _) => diagnostic.help(format!("did you mean `{near}`?")),
         (None, "variable") => diagnostic.help(format!("declare it: `variable \"{}\" {{ }}`", name.name)),
         (None, "local value") => diagnostic.help(format!("declare it: `locals {{ {} = … }}`", name.name)),
@@ -222,12 +224,13 @@ fn resource<'c>(
     };
     match scopes.resource(scope, Mode::Managed, &root.name, &name.name) {
         Some(node) => instance_of(scopes, catalog, node, &steps[1..], *span),
-        None => Err(no_resource(scopes.resource_names(scope), Mode::Managed, root, name)),
+        None => Err(no_resource(scopes, scopes.resource_names(scope), Mode::Managed, root, name)),
     }
 }
 
 fn no_resource<'a>(
-    known: impl Iterator<Item = &'a ResourceId>,
+    scopes: &Scopes<'_>,
+    known: impl Iterator<Item = &'a ResourceId> + Clone,
     mode: Mode,
     kind: &Ident,
     name: &Ident,
@@ -235,13 +238,14 @@ fn no_resource<'a>(
     let prefix = if mode == Mode::Data { "data." } else { "" };
     let written = format!("{prefix}{}.{}", kind.name, name.name);
     let span = kind.span.to(name.span);
-    let known: Vec<&ResourceId> = known.filter(|id| id.mode == mode).collect();
+    let known = known.filter(|id| id.mode == mode);
     // Kind and name are compared apart: a long kind would make any two names look alike.
-    let names = known.iter().filter(|id| id.kind == kind.name).map(|id| &*id.name);
-    let kinds = known.iter().filter(|id| id.name == name.name).map(|id| &*id.kind);
-    let near = nearest(&name.name, names)
+    let names = known.clone().filter(|id| id.kind == kind.name).map(|id| &*id.name);
+    let kinds = known.filter(|id| id.name == name.name).map(|id| &*id.kind);
+    let near = scopes
+        .nearest(&name.name, names)
         .map(|near| format!("{prefix}{}.{near}", kind.name))
-        .or_else(|| nearest(&kind.name, kinds).map(|near| format!("{prefix}{near}.{}", name.name)))
+        .or_else(|| scopes.nearest(&kind.name, kinds).map(|near| format!("{prefix}{near}.{}", name.name)))
         .or_else(|| {
             let root = nearest(&kind.name, ROOTS.iter().copied()).filter(|_| mode == Mode::Managed)?;
             Some(format!("{root}.{}", name.name))
@@ -345,7 +349,7 @@ fn output_of<'c>(
     };
     match scopes.output(inner, &name.name) {
         Some(node) => Ok(Use { node, key, span }),
-        None => Err(undeclared(name, "output", scopes.scope(inner).module.outputs.keys())),
+        None => Err(undeclared(scopes, name, "output", names_of(scopes.scope(inner).module.outputs.keys()))),
     }
 }
 
@@ -365,9 +369,14 @@ fn in_fleet<'c>(
         [Step::AttrSplat(_) | Step::FullSplat(_), rest @ ..] => (None, rest),
         [Step::Attr(name), ..] => {
             let detail = format!("`fleet.{}` has one object for each slot.", fleet.name.name);
+            let key = match fleet.slots {
+                Slots::Size(_) => "0",
+                Slots::Hosts(_) => "\"KEY\"",
+            };
+            let (fleet, name) = (&fleet.name.name, name);
             let help = format!(
-                "write `fleet.{0}[*].{1}` for all of them, or `fleet.{0}[0].{1}`",
-                fleet.name.name, name.name
+                "write `fleet.{fleet}[*].{0}` for all of them, or `fleet.{fleet}[{key}].{0}`",
+                name.name
             );
             return Err(Diagnostic::error(name.span, "missing slot key", detail).help(help));
         }
@@ -383,13 +392,15 @@ fn in_fleet<'c>(
         [Step::Attr(word), Step::Attr(name), ..] if &*word.name == "module" => {
             match scopes.call(inner, &name.name) {
                 Some(node) => output_of(scopes, node, &rest[1..], span).map(keyed),
-                None => Err(undeclared(name, "module call in the fleet", fleet.calls.keys())),
+                None => {
+                    Err(undeclared(scopes, name, "module call in the fleet", names_of(fleet.calls.keys())))
+                }
             }
         }
         [Step::Attr(kind), Step::Attr(name), rest @ ..] => {
             match scopes.own_resource(inner, Mode::Managed, &kind.name, &name.name) {
                 Some(node) => instance_of(scopes, catalog, node, rest, span).map(keyed),
-                None => Err(no_resource(fleet.resources.keys(), Mode::Managed, kind, name)),
+                None => Err(no_resource(scopes, fleet.resources.keys(), Mode::Managed, kind, name)),
             }
         }
         _ => Ok(Use { node: scopes.end(fleet_node), key, span }),

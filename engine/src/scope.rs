@@ -3,13 +3,14 @@
 //! A scope is the root module, a module call or a fleet; it exists once here, however many instances it will have.
 //! A node is one thing that is evaluated: a variable, a resource block, a call. Building both is linear in the nodes.
 
+use std::cell::Cell;
 use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
 use fleet_lang::references::{Reference, references};
 use fleet_syntax::tree::Step;
-use fleet_syntax::{Diagnostic, Diagnostics, Span};
+use fleet_syntax::{Diagnostic, Diagnostics, Span, nearest};
 
 use crate::address::{Item, ScopePath, ScopeStep};
 use crate::config::model::{
@@ -19,6 +20,9 @@ use crate::config::model::{
 
 /// Modules that call modules can make more scopes than any memory holds; this many are surely a mistake.
 const MOST_SCOPES: usize = 200_000;
+
+/// Looking for the nearest name takes time in the number of names; after so many misses nobody reads on.
+const MOST_SUGGESTIONS: u32 = 100;
 
 /// Names one scope.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -35,6 +39,8 @@ pub struct Scopes<'c> {
     pub scopes: Vec<Scope<'c>>,
     /// The nodes, scope by scope.
     pub nodes: Vec<Node<'c>>,
+    /// How many more names may be suggested.
+    suggestions_left: Cell<u32>,
 }
 
 /// One scope.
@@ -127,7 +133,8 @@ impl<'c> Scopes<'c> {
 
     /// Finds all scopes and nodes of a configuration.
     pub fn of(config: &'c Config, diagnostics: &mut Diagnostics) -> Scopes<'c> {
-        let mut scopes = Scopes { scopes: Vec::new(), nodes: Vec::new() };
+        let suggestions_left = Cell::new(MOST_SUGGESTIONS);
+        let mut scopes = Scopes { scopes: Vec::new(), nodes: Vec::new(), suggestions_left };
         let root = Scope::new(config.root(), ScopePath::default());
         scopes.scopes.push(root);
         let mut next = 0;
@@ -148,6 +155,13 @@ impl<'c> Scopes<'c> {
     #[must_use]
     pub fn node(&self, id: NodeId) -> &Node<'c> {
         &self.nodes[id.0 as usize]
+    }
+
+    /// The name that somebody may have meant, unless that was asked too often already.
+    pub fn nearest<'a>(&self, name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+        let left = self.suggestions_left.get().checked_sub(1)?;
+        self.suggestions_left.set(left);
+        nearest(name, known)
     }
 
     /// What people call a node, without instance keys.
@@ -383,7 +397,7 @@ impl<'c> Scopes<'c> {
     }
 
     /// All resource blocks seen from a scope, for suggestions.
-    pub fn resource_names(&self, scope: ScopeId) -> impl Iterator<Item = &'c ResourceId> {
+    pub fn resource_names(&self, scope: ScopeId) -> impl Iterator<Item = &'c ResourceId> + Clone {
         let here = self.scope(scope);
         let own = here.fleet.into_iter().flat_map(|fleet| fleet.resources.keys());
         own.chain(here.module.resources.keys())

@@ -47,7 +47,7 @@ pub(crate) fn console(env: &mut Env, args: &ConsoleArgs) -> Result<Exit, Failure
     }
     let catalog = Builtin::new(env.cwd.clone());
     let mut configuration = Configuration::load(env);
-    configuration.read_values(env, &args.variables);
+    configuration.read_known_values(env, &args.variables);
     let (mut problems, sources) = (take(&mut configuration.diagnostics), take(&mut configuration.sources));
     let (expansion, found) = configuration.expand(&catalog, &mut ArgumentsOnly);
     problems.extend(found);

@@ -10,8 +10,8 @@ use crate::{Env, Exit, Failure, diagnostics};
 /// Find every mistake in the configuration, without touching anything
 ///
 /// Reads the *.fleet.hcl files of the directory and of the modules they call, and reports everything that is wrong in
-/// one run: syntax, names, types, arguments, cycles. Needs no values for variables, no state, no network and no
-/// secrets. With --var or --var-file it also expands every instance with these values and checks those.
+/// one run: syntax, names, types, arguments, cycles, and what is wrong with single instances as far as the values of
+/// variables are known. Needs no values, no state, no network and no secrets.
 ///
 /// Exit codes: 0 valid, 1 not.
 ///
@@ -33,13 +33,11 @@ pub(crate) fn validate(env: &mut Env, args: &ValidateArgs) -> Result<Exit, Failu
     let catalog = Builtin::new(env.cwd.clone());
     let mut configuration = Configuration::load(env);
     configuration.check_blocks(&catalog);
-    if !args.variables.is_empty() {
-        configuration.read_values(env, &args.variables);
-        // Instances of blocks that are wrong in themselves would only say the same again.
-        if !has_errors(&configuration.diagnostics) {
-            let (_, found) = configuration.expand(&catalog, &mut ArgumentsOnly);
-            configuration.diagnostics.extend(found);
-        }
+    configuration.read_known_values(env, &args.variables);
+    // Instances of blocks that are wrong in themselves would only say the same again.
+    if configuration.depends_on_values() && !has_errors(&configuration.diagnostics) {
+        let (_, found) = configuration.expand(&catalog, &mut ArgumentsOnly);
+        configuration.diagnostics.extend(found);
     }
     let Configuration { sources, diagnostics, .. } = &configuration;
     let valid = !has_errors(diagnostics);

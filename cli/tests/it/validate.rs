@@ -68,3 +68,17 @@ fn the_sample_fleet_lacks_nothing_but_kinds() {
         ]
     );
 }
+
+/// Values count as far as they are known: from the environment, from files and from defaults.
+#[test]
+fn values_that_are_known_are_checked() {
+    let site = Site::empty();
+    site.write(
+        "main.fleet.hcl",
+        "variable \"n\" {\n  type = number\n}\nresource \"core_value\" \"a\" {\n  count = var.n\n}\n",
+    );
+    assert_eq!(site.fleet(["validate"]).ok(), "The configuration is valid.\n");
+    site.write("fleet.vars.hcl", "n = -1\n");
+    let told = site.fleet(["validate"]).failed();
+    assert!(told.contains("invalid `count`"), "{told}");
+}

@@ -34,6 +34,8 @@ pub struct Given {
     pub environment: Vec<(String, String)>,
     /// `--var` and `--var-file` in the order given.
     pub options: Vec<Setting>,
+    /// Whether variables may be left without a value, and so unknown.
+    pub partial: bool,
 }
 
 /// One option that gives values.
@@ -53,8 +55,14 @@ pub fn values(
     root: &Path,
     sources: &mut Sources,
 ) -> (Named<Value>, Diagnostics) {
-    let mut reader =
-        Reader { variables, outside, sources, strongest: HashMap::new(), diagnostics: Vec::new() };
+    let mut reader = Reader {
+        variables,
+        outside,
+        sources,
+        partial: given.partial,
+        strongest: HashMap::new(),
+        diagnostics: Vec::new(),
+    };
     reader.environment(&given.environment);
     for path in files_of(outside, root) {
         reader.file(&path);
@@ -74,6 +82,7 @@ struct Reader<'a> {
     variables: &'a Named<Variable>,
     outside: &'a dyn Outside,
     sources: &'a mut Sources,
+    partial: bool,
     /// The strongest value of each variable so far.
     strongest: HashMap<Arc<str>, Candidate>,
     diagnostics: Diagnostics,
@@ -169,6 +178,7 @@ impl Reader<'_> {
             Some(candidate) => self.evaluate(variable, candidate),
             None => match &variable.default {
                 Some(default) => Ok(default.clone()),
+                None if self.partial => Ok(variable.unknown()),
                 None => Err(vec![missing(variable, "It has no default, and nothing gives it a value.")]),
             },
         };

@@ -161,9 +161,15 @@ impl Names<'_, '_> {
             (Some(kind), Some(name)) => Part::Resource(kind.name.clone(), name.name.clone()),
             _ => Part::Everything,
         };
-        Some(self.shared(inner, 0, &part, || {
-            collect(opened, |at| self.slot(inner, at, &part), |at| self.key(inner, at))
-        }))
+        // A splat goes over elements in order, so that a fleet of named hosts gives its slots without their names.
+        let splat = matches!(steps.first(), Some(Step::FullSplat(_) | Step::AttrSplat(_)));
+        if !splat || !matches!(opened.keys, Keys::Each) {
+            let slots = || collect(opened, |at| self.slot(inner, at, &part), |at| self.key(inner, at));
+            return Some(self.shared(inner, 0, &part, slots));
+        }
+        let in_order = Opened { keys: Keys::Count, range: opened.range.clone() };
+        let slots = || collect(&in_order, |at| self.slot(inner, at, &part), |_| None);
+        Some(self.shared(inner, 0, &Part::InOrder(Box::new(part.clone())), slots))
     }
 
     fn slot(&self, scope: ScopeId, place: u32, part: &Part) -> Value {
@@ -224,6 +230,8 @@ pub(super) enum Part {
     Module(Arc<str>),
     /// Everything.
     Everything,
+    /// A part of each slot of a fleet of named hosts, without the names.
+    InOrder(Box<Part>),
 }
 
 impl Part {

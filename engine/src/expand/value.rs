@@ -107,7 +107,15 @@ impl<'c> Walk<'_, 'c> {
                 _ => diagnostic.help("add `ephemeral = true` to the output"),
             });
         }
-        if scope == Scopes::ROOT && marks.contains(Marks::SENSITIVE) && !output.sensitive {
+        if let Some(secret) =
+            value.awaits().filter(|awaits| scope == Scopes::ROOT && awaits.starts_with("secret."))
+        {
+            let detail = format!("Outputs of the root module are stored, and `{secret}` must never be.");
+            let diagnostic =
+                Diagnostic::error(output.value.span, format!("secret in output `{name}`"), detail);
+            self.diagnostics
+                .push(diagnostic.help("leave it out; whoever needs the secret can ask its source"));
+        } else if scope == Scopes::ROOT && marks.contains(Marks::SENSITIVE) && !output.sensitive {
             let detail =
                 "The value depends on something sensitive, and outputs of the root module are shown.";
             let summary = format!("sensitive value in output `{name}`");

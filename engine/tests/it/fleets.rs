@@ -58,6 +58,7 @@ fn a_fleet_can_be_referred_to_from_outside() {
         output "one" {{ value = fleet.runners[1].core_value.v.input }}
         output "named" {{ value = [for key, slot in fleet.named : "${{key}}=${{slot.host.name}}"] }}
         output "address" {{ value = fleet.named["mini-a"].host.address }}
+        output "names" {{ value = fleet.named[*].host.name }}
         "#
     ));
     let (expansion, diagnostics) = site.expand(Depth::Instances, &[]);
@@ -73,6 +74,7 @@ fn a_fleet_can_be_referred_to_from_outside() {
             "one \"1\"",
             "named [\n  \"mini-a=mini-a\",\n  \"mini-b=mini-b\",\n]",
             "address (known after apply)",
+            "names [\n  \"mini-b\",\n  \"mini-a\",\n]",
         ]
     );
 }
@@ -157,6 +159,10 @@ fn a_module_called_in_a_fleet_runs_on_the_host_but_does_not_see_it() {
 fn what_belongs_to_the_root_stays_there() {
     let root = r#"
         secret "s" { from = "env:TOKEN" }
+        output "stored" {
+          value     = "-${secret.s}"
+          sensitive = true
+        }
         secret "t" { from = "nowhere:TOKEN" }
         module "m" { source = "./m" }
     "#;
@@ -165,7 +171,11 @@ fn what_belongs_to_the_root_stays_there() {
     let (_, diagnostics) = site.expand(Depth::Instances, &[]);
     assert_eq!(
         site.tell(&diagnostics),
-        ["main:3:29 unknown source of a secret", "m/main:1:22 `secret` is not seen in a module"]
+        [
+            "main:4:23 secret in output `stored`",
+            "main:7:29 unknown source of a secret",
+            "m/main:1:22 `secret` is not seen in a module"
+        ]
     );
 }
 

@@ -64,8 +64,11 @@ impl Run<'_> {
             Some(path) => Setting::File(path.into()),
             None => Setting::Var((*option).to_owned()),
         };
-        let given =
-            Given { environment: environment.collect(), options: self.options.iter().map(option).collect() };
+        let given = Given {
+            environment: environment.collect(),
+            options: self.options.iter().map(option).collect(),
+            partial: false,
+        };
         let (values, diagnostics) =
             values(&config.root().variables, &given, &outside, Path::new("."), &mut sources);
         (values, sources, diagnostics)

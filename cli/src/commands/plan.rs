@@ -8,10 +8,8 @@ use crate::{Env, Exit, Failure};
 ///
 /// Everything that is declared or recorded is looked at as it is now. Nothing is changed, the state included.
 ///
-///   +    is made          ~  is changed in place
-///   -/+  is made anew     -  is removed
-///
-/// With nothing to do it prints `No changes.`
+/// The signs: `+` is made, `~` is changed in place, `-/+` is made anew, `-` is removed. With nothing to do it prints
+/// `No changes.`
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct PlanArgs {

@@ -164,10 +164,9 @@ impl<'a> Parser<'a> {
     }
 
     fn bracket_step(&mut self, steps: &mut Vec<Step>) {
-        let splat = self.next_kind() == K::Star;
         let bracket = self.open(K::CloseBracket, false);
         let open = self.span_of(bracket.open);
-        if splat {
+        if self.current().kind == K::Star {
             self.bump();
             let close = self.close(bracket, "`]` after `[*`");
             steps.push(Step::FullSplat(open.to(close)));

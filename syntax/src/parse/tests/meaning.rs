@@ -164,3 +164,12 @@ fn spans_cover_what_they_name() {
     let ExprKind::Call(call) = &path.base.kind else { panic!("no call") };
     assert_eq!((at(path.base.span), at(call.name.span), at(call.close)), ("f(x)", "f", ")"));
 }
+
+/// `fmt` takes interpolations off, so what brackets hold must not depend on what stands around them.
+#[test]
+fn a_splat_may_span_lines_wherever_it_stands() {
+    for text in ["b = a[ # c\n*]\n", "b = (a[ # c\n*])\n", "b = a[*\n]\n"] {
+        let (_, diagnostics) = parse(FILE, text);
+        assert_eq!(errors(text, &diagnostics), [""; 0], "{text}");
+    }
+}

@@ -1,7 +1,7 @@
 //! Where problems go while blocks are read, and what several blocks check alike: labels and names.
 
 use fleet_syntax::tree::{Block, Ident};
-use fleet_syntax::{Diagnostic, Diagnostics, Span};
+use fleet_syntax::{Diagnostic, Diagnostics, Span, is_name};
 
 /// The problems found so far.
 #[derive(Default)]
@@ -59,11 +59,4 @@ impl Report {
             Diagnostic::error(second, format!("{what} is declared twice"), "A name can be declared once.");
         self.push(error.related(first, "declared first here").help("rename or remove one of the two"));
     }
-}
-
-/// Whether the text can stand as a name in an expression.
-pub(super) fn is_name(text: &str) -> bool {
-    let mut letters = text.chars();
-    letters.next().is_some_and(|c| c == '_' || unicode_ident::is_xid_start(c))
-        && letters.all(|c| c == '-' || unicode_ident::is_xid_continue(c))
 }

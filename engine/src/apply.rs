@@ -8,15 +8,15 @@ use std::pin::Pin;
 
 use fleet_lang::Value;
 
-use crate::address::Address;
+use crate::address::{Address, Target};
 use crate::diff::{diff, get};
 use crate::expand::{ArgumentsOnly, Instance, Settle};
-use crate::plan::{Action, Plan, Step, normal};
+use crate::plan::{Action, Plan, Step, normal, removal_order};
 use crate::provider::{Reader, Readers, Session, Writer, Writers};
 use crate::render::brief;
 use crate::resource::{At, Change, Error};
 use crate::schema::{Entry, Schema};
-use crate::state::{Intent, Operation, Recorded, Store, StoreError};
+use crate::state::{Intent, Object, Operation, Recorded, Store, StoreError, Write};
 
 /// How a step ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,7 +39,7 @@ pub struct Hands<'a> {
     /// To change things.
     pub writers: &'a dyn Writers,
     /// To write down what is begun and what is done.
-    pub store: &'a mut dyn Store,
+    pub store: &'a dyn Store,
     /// Waits for a step. Its home is the runtime, of which the engine knows nothing.
     pub wait: &'a dyn Fn(Doing<'_>) -> Result<Value, String>,
     /// Hears of every step that was begun and ended.
@@ -79,7 +79,7 @@ impl<'a> Applier<'a> {
     #[must_use]
     pub fn finish(mut self) -> BTreeMap<Address, Outcome> {
         let plan = self.plan;
-        for address in &plan.removals {
+        for address in &removal_order(&plan.steps) {
             let blocker = self.needed_by.get(address).cloned();
             self.step(address, &plan.steps[address], blocker, None);
         }
@@ -96,7 +96,8 @@ impl<'a> Applier<'a> {
     fn end(&mut self, address: &Address, step: &Step, outcome: Outcome) {
         (self.hands.report)(address, step, Some(&outcome));
         if outcome != Outcome::Done {
-            let needed = step.depended_on.iter().map(|on| (on.clone(), address.clone()));
+            let needed =
+                step.record.depends_on.iter().filter_map(instance_of).map(|on| (on, address.clone()));
             self.needed_by.extend(needed);
         }
         self.outcomes.insert(address.clone(), outcome);
@@ -139,7 +140,7 @@ impl Settle for Applier<'_> {
         if step.action == Action::Keep {
             return step.record.value.clone();
         }
-        let blocker = step.record.depends_on.iter().find(|on| self.is_undone(on)).cloned();
+        let blocker = step.record.depends_on.iter().filter_map(instance_of).find(|on| self.is_undone(on));
         let wish =
             normal(self.hands.readers, &step.record.kind, declared).unwrap_or_else(|_| declared.clone());
         let wish = Wish { value: wish, schema: &entry.schema };
@@ -157,7 +158,7 @@ struct Wish<'a> {
 struct Work<'a> {
     readers: &'a dyn Readers,
     writers: &'a dyn Writers,
-    store: &'a mut dyn Store,
+    store: &'a dyn Store,
     sessions: &'a mut BTreeMap<Session, Connected>,
 }
 
@@ -170,10 +171,11 @@ impl Work<'_> {
             }
             Action::Forget => self.record(address, None).await.map(|()| Value::null()),
             Action::Destroy => self.destroy(address, step).await.map(|()| Value::null()),
-            Action::Create | Action::Update | Action::Replace => {
+            Action::Read => Err("cannot be read yet".into()),
+            Action::Create | Action::Update | Action::Replace { .. } => {
                 let wish = wish.ok_or("nothing is declared here")?;
                 completes(wish.schema, &step.record.value, &wish.value)?;
-                if step.action == Action::Replace {
+                if matches!(step.action, Action::Replace { .. }) {
                     self.destroy(address, step).await?;
                 }
                 self.make(address, step, wish).await
@@ -235,11 +237,17 @@ impl Work<'_> {
         record: Recorded,
     ) -> Result<(), String> {
         let intent = Intent { operation, record };
-        self.store.begin(address, &intent).await.map_err(|e: StoreError| chain(&e))
+        self.store
+            .write(Write::Begin { object: Object::current(address.clone()), intent })
+            .await
+            .map_err(|e: StoreError| chain(&e))
     }
 
     async fn record(&mut self, address: &Address, recorded: Option<&Recorded>) -> Result<(), String> {
-        self.store.record(address, recorded).await.map_err(|e: StoreError| chain(&e))
+        self.store
+            .write(Write::Settle { object: Object::current(address.clone()), recorded: recorded.cloned() })
+            .await
+            .map_err(|e: StoreError| chain(&e))
     }
 }
 
@@ -270,4 +278,8 @@ fn chain(error: &dyn std::error::Error) -> String {
         cause = error.source();
     }
     text
+}
+
+fn instance_of(target: &Target) -> Option<Address> {
+    Some(Address { scope: target.scope.clone(), item: target.item.clone()?, key: target.key.clone() })
 }

@@ -32,7 +32,7 @@ pub fn unsupported(config: &Config) -> Diagnostics {
 /// What must not be removed, and would be.
 #[must_use]
 pub fn protected(plan: &Plan, expansion: &Expansion<'_>) -> Diagnostics {
-    let goes = |step: &crate::plan::Step| matches!(step.action, Action::Replace | Action::Destroy);
+    let goes = |step: &crate::plan::Step| matches!(step.action, Action::Replace { .. } | Action::Destroy);
     let guarded = expansion.instances.iter().filter_map(|instance| {
         let NodeItem::Resource(resource) = expansion.scopes.node(instance.node).item else { return None };
         let said = resource.lifecycle.prevent_destroy?;

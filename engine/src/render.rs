@@ -28,7 +28,7 @@ pub fn render(plan: &Plan) -> String {
     let counts = [
         (Action::Create, "create"),
         (Action::Update, "update"),
-        (Action::Replace, "replace"),
+        (Action::Replace { create_first: false }, "replace"),
         (Action::Destroy, "destroy"),
     ];
     let count = |action| plan.steps.values().filter(|step| step.action == action).count();
@@ -44,9 +44,9 @@ pub fn sign(action: Action) -> &'static str {
     match action {
         Action::Create => "  +",
         Action::Update => "  ~",
-        Action::Replace => "-/+",
+        Action::Replace { .. } => "-/+",
         Action::Destroy => "  -",
-        Action::Keep | Action::Record | Action::Forget => "   ",
+        Action::Keep | Action::Record | Action::Read | Action::Forget => "   ",
     }
 }
 
@@ -86,7 +86,7 @@ fn write_step(text: &mut String, address: &Address, step: &Step) {
                 write_value(text, &format!("{name:width$} = "), &value);
             }
         }
-        Action::Update | Action::Replace => {
+        Action::Update | Action::Replace { .. } => {
             let width = step.changes.iter().map(|change| change.name.len()).max().unwrap_or(0);
             for change in &step.changes {
                 let forces = if change.forces_replace { "  # forces replacement" } else { "" };
@@ -94,7 +94,7 @@ fn write_step(text: &mut String, address: &Address, step: &Step) {
                 write_value(text, &format!("{:width$} = ", change.name), &values);
             }
         }
-        Action::Keep | Action::Record | Action::Destroy | Action::Forget => {}
+        Action::Keep | Action::Record | Action::Read | Action::Destroy | Action::Forget => {}
     }
 }
 

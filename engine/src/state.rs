@@ -9,17 +9,34 @@ use std::sync::Arc;
 
 use fleet_lang::Value;
 
-use crate::address::Address;
+use crate::address::{Address, Target};
 use crate::provider::Session;
 use crate::resource::BoxFuture;
 
 /// A snapshot of the state.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct State {
+    /// The random name of this state; none while nothing was ever written.
+    pub lineage: Option<Arc<str>>,
+    /// Grows with every change.
+    pub serial: u64,
     /// What was made, by address.
     pub recorded: BTreeMap<Address, Recorded>,
-    /// What was begun and whose outcome is not known, by address.
-    pub intents: BTreeMap<Address, Intent>,
+    /// Older objects of an address, replaced by newer ones, that still have to go.
+    pub deposed: BTreeMap<Address, BTreeMap<u32, Recorded>>,
+    /// What was begun and whose outcome is not known.
+    pub intents: BTreeMap<Object, Intent>,
+    /// The outputs of the root module, as of the last apply.
+    pub outputs: BTreeMap<Arc<str>, SavedOutput>,
+}
+
+/// One thing that is remembered: the current object of an address, or an older one that still has to go.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Object {
+    /// Whose it is.
+    pub address: Address,
+    /// The number of the older object; none for the current one.
+    pub deposed: Option<u32>,
 }
 
 /// What we last made or found at an address.
@@ -31,10 +48,34 @@ pub struct Recorded {
     pub kind: Arc<str>,
     /// The version of the kind's schema.
     pub version: u32,
-    /// What was observed after it was made.
+    /// What was observed after it was made. Sensitive parts are null here.
     pub value: Value,
-    /// What it depended on: it must go before them.
-    pub depends_on: Vec<Address>,
+    /// What stands for the sensitive parts, by attribute.
+    pub sealed: BTreeMap<Arc<str>, Sealed>,
+    /// What it depended on: it must go before them. A missing key means all instances.
+    pub depends_on: Arc<[Target]>,
+    /// Whether what replaces it is made before it goes.
+    pub create_before_destroy: bool,
+    /// The installation of the host it lives on.
+    pub epoch: Option<Arc<str>>,
+}
+
+/// What is kept of something sensitive.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sealed {
+    /// The keyed digest of what was read back, in hexadecimal digits.
+    pub digest: Arc<str>,
+    /// The digest of how it is made, for what stays symbolic while planning.
+    pub recipe: Option<Arc<str>>,
+}
+
+/// An output of the root module.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SavedOutput {
+    /// Its value; none if it is sensitive, which is never stored.
+    pub value: Option<Value>,
+    /// Whether it must not be shown.
+    pub sensitive: bool,
 }
 
 /// What was about to be done.
@@ -55,21 +96,47 @@ pub enum Operation {
     Destroy,
 }
 
-/// The state as apply changes it. Each call returns when its effect will survive a crash.
-pub trait Store: Send {
-    /// Writes down what is about to be done.
-    fn begin<'a>(
-        &'a mut self,
-        address: &'a Address,
-        intent: &'a Intent,
-    ) -> BoxFuture<'a, Result<(), StoreError>>;
+/// A change of the state.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Write {
+    /// This is about to be done.
+    Begin {
+        /// To whom.
+        object: Object,
+        /// What.
+        intent: Intent,
+    },
+    /// This is there now; closes the intent.
+    Settle {
+        /// Whose intent.
+        object: Object,
+        /// What is there; none if nothing is.
+        recorded: Option<Recorded>,
+    },
+    /// The new object of an address is there, and what was recorded is an older one now; closes the intent.
+    Depose {
+        /// Whose.
+        address: Address,
+        /// The number of the older object.
+        number: u32,
+        /// The new one.
+        recorded: Recorded,
+    },
+    /// What was recorded at one address, with its older objects, is at another from now on.
+    Move {
+        /// The old address.
+        from: Address,
+        /// The new one.
+        to: Address,
+    },
+    /// The outputs of the root module are these.
+    Outputs(BTreeMap<Arc<str>, SavedOutput>),
+}
 
-    /// Writes down what is there now, `None` if nothing is, and closes the intent.
-    fn record<'a>(
-        &'a mut self,
-        address: &'a Address,
-        recorded: Option<&'a Recorded>,
-    ) -> BoxFuture<'a, Result<(), StoreError>>;
+/// The state as apply changes it.
+pub trait Store: Send + Sync {
+    /// Returns when the change will survive a crash. Changes that wait at the same time share a commit.
+    fn write(&self, write: Write) -> BoxFuture<'_, Result<(), StoreError>>;
 }
 
 /// Why the state could not be read or written.
@@ -77,13 +144,36 @@ pub trait Store: Send {
 pub struct StoreError {
     /// What was tried.
     pub message: String,
+    /// What sort of trouble it is.
+    pub kind: StoreErrorKind,
     source: Option<Box<dyn std::error::Error + Send + Sync>>,
+}
+
+/// What sort of trouble the state is in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StoreErrorKind {
+    /// Somebody else took the lock over: what this run still writes is refused.
+    Fenced,
+    /// The database cannot be reached any more.
+    Lost,
+    /// There is no room left.
+    Full,
+    /// It must not be written.
+    ReadOnly,
+    /// Anything else.
+    Other,
 }
 
 impl StoreError {
     /// Something that could not be done.
     pub fn new(message: impl Into<String>) -> StoreError {
-        StoreError { message: message.into(), source: None }
+        StoreError { message: message.into(), kind: StoreErrorKind::Other, source: None }
+    }
+
+    /// Says what sort of trouble it is.
+    #[must_use]
+    pub fn of_kind(self, kind: StoreErrorKind) -> StoreError {
+        StoreError { kind, ..self }
     }
 
     /// Adds the cause, which the message must not repeat.
@@ -102,6 +192,14 @@ impl fmt::Display for StoreError {
 impl std::error::Error for StoreError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         self.source.as_ref().map(|source| &**source as _)
+    }
+}
+
+impl Object {
+    /// The current object of an address.
+    #[must_use]
+    pub fn current(address: Address) -> Object {
+        Object { address, deposed: None }
     }
 }
 

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use fleet_engine::address::Address;
+use fleet_engine::address::{Address, Target};
 use fleet_engine::encode::{Unwritable, from_json, to_json};
 use fleet_engine::provider::Session;
-use fleet_engine::state::{Intent, Operation, Recorded, StoreError};
+use fleet_engine::state::{Intent, Object, Operation, Recorded, StoreError};
 use serde_json::Value as Json;
 use sqlx::Row;
 use sqlx::sqlite::SqliteRow;
@@ -40,11 +40,11 @@ pub(crate) fn recorded(rows: &[SqliteRow]) -> Result<BTreeMap<Address, Recorded>
 }
 
 /// Reads the rows of `journal`.
-pub(crate) fn intents(rows: &[SqliteRow]) -> Result<BTreeMap<Address, Intent>, StoreError> {
+pub(crate) fn intents(rows: &[SqliteRow]) -> Result<BTreeMap<Object, Intent>, StoreError> {
     let intent = |row: &SqliteRow| {
         let word: String = column(row, "operation")?;
         let operation = Operation::from_word(&word).ok_or_else(|| damaged(&word))?;
-        Ok((address(row)?, Intent { operation, record: record(row)? }))
+        Ok((Object::current(address(row)?), Intent { operation, record: record(row)? }))
     };
     rows.iter().map(intent).collect()
 }
@@ -61,7 +61,10 @@ fn record(row: &SqliteRow) -> Result<Recorded, StoreError> {
         version,
         value: from_json(&json(&column::<String>(row, "value")?)?)
             .map_err(|e| damaged("value").because(e))?,
-        depends_on: depends_on.iter().map(|text| parse(text)).collect::<Result<_, _>>()?,
+        depends_on: depends_on.iter().map(|text| target(text)).collect::<Result<_, _>>()?,
+        sealed: BTreeMap::new(),
+        create_before_destroy: false,
+        epoch: None,
     })
 }
 
@@ -71,6 +74,11 @@ fn address(row: &SqliteRow) -> Result<Address, StoreError> {
 
 fn parse(text: &str) -> Result<Address, StoreError> {
     Address::parse(text).ok_or_else(|| damaged(text))
+}
+
+fn target(text: &str) -> Result<Target, StoreError> {
+    let address = parse(text)?;
+    Ok(Target { scope: address.scope, item: Some(address.item), key: address.key })
 }
 
 fn json<T: serde::de::DeserializeOwned>(text: &str) -> Result<T, StoreError> {

@@ -125,15 +125,15 @@ fn words(action: Action) -> Option<(&'static str, &'static str)> {
     match action {
         Action::Create => Some(("creating", "created")),
         Action::Update => Some(("updating", "updated")),
-        Action::Replace => Some(("replacing", "replaced")),
+        Action::Replace { .. } => Some(("replacing", "replaced")),
         Action::Destroy => Some(("destroying", "destroyed")),
-        Action::Keep | Action::Record | Action::Forget => None,
+        Action::Keep | Action::Record | Action::Read | Action::Forget => None,
     }
 }
 
 /// How it all ended, in one line.
 fn summary(plan: &Plan, outcomes: &BTreeMap<Address, Outcome>) -> String {
-    let actions = [Action::Create, Action::Update, Action::Replace, Action::Destroy];
+    let actions = [Action::Create, Action::Update, Action::Replace { create_first: false }, Action::Destroy];
     let done = |action| {
         let of_it = plan.steps.iter().filter(|(_, step)| step.action == action);
         of_it.filter(|(address, _)| outcomes.get(*address) == Some(&Outcome::Done)).count()

@@ -8,7 +8,7 @@ use std::path::Path;
 use fleet_cli::Exit;
 use fleet_engine::address::Address;
 use fleet_engine::provider::Session;
-use fleet_engine::state::{Intent, Operation, Recorded, Store};
+use fleet_engine::state::{Intent, Object, Operation, Recorded, Store, Write};
 use fleet_lang::Value;
 use fleet_store::Database;
 
@@ -347,13 +347,17 @@ fn what_a_crash_left_behind_is_settled_by_looking() {
             kind: "core_file".into(),
             version: 1,
             value: Value::object(made.map(|(name, value)| (name.into(), value)).into()),
-            depends_on: Vec::new(),
+            sealed: [].into(),
+            depends_on: [].into(),
+            create_before_destroy: false,
+            epoch: None,
         };
         let intent = Intent { operation: Operation::Create, record };
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         runtime.block_on(async {
-            let mut database = Database::open(&site.path().join(".fleet/state.db")).await.unwrap();
-            database.begin(&Address::parse("core_file.a").unwrap(), &intent).await.unwrap();
+            let database = Database::open(&site.path().join(".fleet/state.db")).await.unwrap();
+            let object = Object::current(Address::parse("core_file.a").unwrap());
+            database.write(Write::Begin { object, intent }).await.unwrap();
         });
         site.write("a.txt", "x");
     };

@@ -8,9 +8,8 @@ use fleet_syntax::{Diagnostic, Diagnostics, Severity};
 use petgraph::graph::NodeIndex;
 
 use super::look::remembered;
-use super::order::removal_order;
 use super::{Action, Plan, Step, Why, kind_of, normal, session_of};
-use crate::address::Address;
+use crate::address::{Address, Target};
 use crate::attributes::Misfit;
 use crate::diff::{created, diff, updated};
 use crate::encode::to_json;
@@ -20,7 +19,7 @@ use crate::observe::Observed;
 use crate::provider::Readers;
 use crate::resource::{At, Error};
 use crate::schema::Entry;
-use crate::state::{Recorded, State};
+use crate::state::{Object, Recorded, State};
 
 /// Second walk: compares each instance with what was observed.
 pub struct Planner<'a> {
@@ -67,8 +66,7 @@ impl<'a> Planner<'a> {
 
     fn finish(&mut self) -> Plan {
         let steps = std::mem::take(&mut self.steps);
-        let removals = removal_order(&steps);
-        Plan { steps, removals }
+        Plan { steps, ..Plan::default() }
     }
 
     /// What was found at an address; a look that failed is reported and counts as nothing.
@@ -88,8 +86,10 @@ impl<'a> Planner<'a> {
 
     fn remove(&mut self, address: Address, why: Why) {
         let state = self.state;
-        let recorded =
-            state.recorded.get(&address).or_else(|| state.intents.get(&address).map(|i| &i.record));
+        let recorded = state
+            .recorded
+            .get(&address)
+            .or_else(|| state.intents.get(&Object::current(address.clone())).map(|i| &i.record));
         let recorded = recorded.expect("only what is remembered is removed").clone();
         if let Some(error) = self.observed.get(&address).and_then(|sight| sight.found.as_ref().err()) {
             self.diagnostics.push(unobservable(&address, error));
@@ -100,8 +100,16 @@ impl<'a> Planner<'a> {
             _ => Action::Destroy,
         };
         let why = if before.is_none() { Why::Vanished } else { why };
-        let depended_on = recorded.depends_on.clone();
-        let step = Step { action, why, record: recorded, before, changes: Vec::new(), depended_on };
+        let step = Step {
+            action,
+            why,
+            record: recorded,
+            before,
+            changes: Vec::new(),
+            drift: Vec::new(),
+            moved_from: None,
+            declared_at: None,
+        };
         self.steps.insert(address, step);
     }
 
@@ -150,15 +158,15 @@ impl Settle for Planner<'_> {
             None => (Action::Create, created(schema, &name, &wish)),
             Some(before) if changes.is_empty() => {
                 let known = recorded.is_some_and(|recorded| recorded.value == *before)
-                    && !self.state.intents.contains_key(address);
+                    && !self.state.intents.contains_key(&Object::current(address.clone()));
                 (if known { Action::Keep } else { Action::Record }, before.clone())
             }
             Some(_) if changes.iter().any(|change| change.forces_replace) => {
-                (Action::Replace, created(schema, &name, &wish))
+                (Action::Replace { create_first: false }, created(schema, &name, &wish))
             }
             Some(before) => (Action::Update, updated(schema, &name, before, &wish, &changes)),
         };
-        if action == Action::Replace && recorded.is_none() {
+        if matches!(action, Action::Replace { .. }) && recorded.is_none() {
             let detail =
                 "It is there already, was not made by fleet, and would have to be replaced.".to_owned();
             self.complain(instance, "something is in the way", detail);
@@ -173,17 +181,28 @@ impl Settle for Planner<'_> {
             kind,
             version: entry.version,
             value: after.clone(),
-            depends_on: Vec::new(),
+            sealed: BTreeMap::new(),
+            depends_on: Arc::new([]),
+            create_before_destroy: false,
+            epoch: None,
         };
-        let depended_on = recorded.map_or_else(Vec::new, |recorded| recorded.depends_on.clone());
-        let step = Step { action, why, record, before, changes, depended_on };
+        let step = Step {
+            action,
+            why,
+            record,
+            before,
+            changes,
+            drift: Vec::new(),
+            moved_from: None,
+            declared_at: Some(instance.span),
+        };
         self.steps.insert(address.clone(), step);
         after
     }
 }
 
 /// The instances that an instance depends on, directly or through values and whole blocks.
-fn dependencies(expansion: &Expansion<'_>, graph: &Graph, of: NodeIndex) -> Vec<Address> {
+fn dependencies(expansion: &Expansion<'_>, graph: &Graph, of: NodeIndex) -> Arc<[Target]> {
     let (mut seen, mut left) = (BTreeSet::from([of]), vec![of]);
     let mut found = BTreeSet::new();
     while let Some(vertex) = left.pop() {
@@ -194,7 +213,8 @@ fn dependencies(expansion: &Expansion<'_>, graph: &Graph, of: NodeIndex) -> Vec<
             }
         }
     }
-    found.into_iter().collect()
+    let target = |a: Address| Target { scope: a.scope, item: Some(a.item), key: a.key };
+    found.into_iter().map(target).collect()
 }
 
 /// Whether an address is an instance of a block, or stands in an instance of it.

@@ -12,7 +12,7 @@ use crate::observe::{Question, Questions};
 use crate::provider::Readers;
 use crate::resource::At;
 use crate::schema::Entry;
-use crate::state::{Operation, Recorded, State};
+use crate::state::{Object, Operation, Recorded, State};
 
 /// First walk: says what to look at. Results come from the record, so that no look waits for another.
 pub struct Looker<'a> {
@@ -60,10 +60,10 @@ impl Settle for Looker<'_> {
 /// Where to look for everything that is remembered, made or begun.
 pub(super) fn remembered(state: &State) -> impl Iterator<Item = (Address, Question)> {
     let recorded = state.recorded.iter().map(|(address, recorded)| (address.clone(), question(recorded)));
-    let begun = state.intents.iter().filter(|(address, intent)| {
-        intent.operation == Operation::Create && !state.recorded.contains_key(*address)
+    let begun = state.intents.iter().filter(|(object, intent)| {
+        intent.operation == Operation::Create && !state.recorded.contains_key(&object.address)
     });
-    recorded.chain(begun.map(|(address, intent)| {
+    recorded.chain(begun.map(|(Object { address, .. }, intent)| {
         let record = &intent.record;
         let at = At::Declared(record.value.clone());
         (address.clone(), Question { session: record.session.clone(), kind: record.kind.clone(), at })

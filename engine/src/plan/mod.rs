@@ -11,6 +11,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use fleet_lang::Value;
+use fleet_syntax::Span;
 
 use crate::address::{Address, Item};
 use crate::attributes::Misfit;
@@ -21,15 +22,38 @@ use crate::state::Recorded;
 
 pub use compare::Planner;
 pub use look::Looker;
+pub(crate) use order::removal_order;
 
 /// What will be done. Steps that keep things as they are stand in it too.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[must_use]
 pub struct Plan {
+    /// What it is for.
+    pub goal: Goal,
     /// The steps by address.
     pub steps: BTreeMap<Address, Step>,
-    /// The order of the removals, which come last: each thing goes before what it depended on.
-    pub removals: Vec<Address>,
+    /// The removals of older objects.
+    pub deposed: BTreeMap<Address, BTreeMap<u32, Step>>,
+    /// The blocks whose instances a following wave decides.
+    pub deferred: Vec<Deferred>,
+    /// What the user left out.
+    pub left_out: BTreeMap<Address, LeftOut>,
+    /// The outputs of the root module that change.
+    pub outputs: BTreeMap<Arc<str>, OutputChange>,
+    /// How often reality was asked again, because an answer decided what else to look at.
+    pub extra_rounds: usize,
+}
+
+/// What a plan is for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Goal {
+    /// Reality equals the configuration.
+    #[default]
+    Converge,
+    /// Nothing is left.
+    Destroy,
+    /// The records equal reality; reality stays as it is.
+    RefreshOnly,
 }
 
 /// What will be done at one address.
@@ -39,14 +63,47 @@ pub struct Step {
     pub action: Action,
     /// Why.
     pub why: Why,
-    /// The record as it is or will be; its value is unknown where only apply can tell.
+    /// The record as it is or will be; its value is unknown where only apply can tell, and sensitive parts are marked.
     pub record: Recorded,
     /// What is there; wholly known.
     pub before: Option<Value>,
-    /// What differs.
+    /// What differs between the wish and what is there.
     pub changes: Vec<Change>,
-    /// What it depended on when it was last recorded.
-    pub depended_on: Vec<Address>,
+    /// What differs between what was recorded and what is there: it was changed behind our back.
+    pub drift: Vec<Change>,
+    /// Where it was recorded before.
+    pub moved_from: Option<Address>,
+    /// The block that declares it.
+    pub declared_at: Option<Span>,
+}
+
+/// A block whose instances cannot be told yet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Deferred {
+    /// Its name, with the keys of the scopes around.
+    pub address: String,
+    /// The reference that decides.
+    pub awaits: Option<Arc<str>>,
+}
+
+/// Why something is not part of a plan.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LeftOut {
+    /// It is none of the targets, and none of them needs it.
+    NotTargeted,
+    /// The user excluded it.
+    Excluded,
+    /// It depends on this, which is left out.
+    DependsOn(Address),
+}
+
+/// How an output of the root module changes.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OutputChange {
+    /// The value as of the last apply; none if there was none, or if it is sensitive.
+    pub before: Option<Value>,
+    /// The value now; none if the output goes.
+    pub after: Option<Value>,
 }
 
 /// What is done to a thing.
@@ -56,15 +113,20 @@ pub enum Action {
     Keep,
     /// It is as it should be; only the record is brought up to date.
     Record,
+    /// It is read, once what it needs is known.
+    Read,
     /// It is made.
     Create,
     /// It is changed in place.
     Update,
     /// It is removed and made anew.
-    Replace,
+    Replace {
+        /// Whether the new one is made before the old one goes.
+        create_first: bool,
+    },
     /// It is removed.
     Destroy,
-    /// It is gone, or is another's now: only the record is removed.
+    /// It is gone, is another's now, or is not ours to remove: only the record is removed.
     Forget,
 }
 
@@ -77,19 +139,28 @@ pub enum Why {
     Vanished,
     /// It is there without having been recorded.
     Found,
+    /// It is taken in under this id.
+    Imported(Arc<str>),
     /// It does not stand in the configuration any more.
     NotDeclared,
-    /// Everything is to go.
+    /// The user asked for it.
     Asked,
-    /// What was recorded here is the same thing as what is declared there.
+    /// It is there, but is declared under this address now.
     SameAs(Address),
+    /// This changed, and it is replaced with it.
+    Triggered(Arc<str>),
+    /// The configuration says that it is to be left alone.
+    Released,
+    /// A newer object took its place.
+    Deposed,
 }
 
 impl Plan {
     /// Whether anything in the world will change.
     #[must_use]
     pub fn changes_anything(&self) -> bool {
-        self.steps.values().any(|step| step.action.changes_the_world())
+        let older = self.deposed.values().flat_map(BTreeMap::values);
+        self.steps.values().chain(older).any(|step| step.action.changes_the_world())
     }
 }
 
@@ -97,7 +168,7 @@ impl Action {
     /// Whether it does more than to bring records up to date.
     #[must_use]
     pub fn changes_the_world(self) -> bool {
-        matches!(self, Action::Create | Action::Update | Action::Replace | Action::Destroy)
+        matches!(self, Action::Create | Action::Update | Action::Replace { .. } | Action::Destroy)
     }
 }
 

@@ -9,17 +9,21 @@
 //! 6. [`apply`]: intent on disk, act, read back, record
 //!
 //! Beside the stages: [`resource`] is the contract for the author of a kind, [`provider`] what the engine knows of
-//! providers, [`state`] what is remembered between runs.
+//! providers, [`state`] what is remembered between runs. [`event`] is
+//! what a user interface may know, [`clock`] and [`interrupt`] are what it tells the engine.
 
 pub mod address;
 pub mod apply;
 pub mod attributes;
 pub mod check;
+pub mod clock;
 pub mod config;
 pub mod diff;
 pub mod encode;
+pub mod event;
 pub mod expand;
 pub mod graph;
+pub mod interrupt;
 pub mod observe;
 pub mod order;
 pub mod plan;

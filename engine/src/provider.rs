@@ -2,6 +2,7 @@
 //!
 //! Planning is given [`Readers`] and cannot write. Only apply is given [`Writers`].
 
+use std::fmt;
 use std::sync::Arc;
 
 use fleet_lang::Value;
@@ -16,6 +17,13 @@ pub struct Session {
     pub provider: Arc<str>,
     /// Which of its configurations.
     pub alias: Option<Arc<str>>,
+}
+
+impl fmt::Display for Session {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.provider)?;
+        self.alias.as_ref().map_or(Ok(()), |alias| write!(f, ".{alias}"))
+    }
 }
 
 /// All providers, as planning sees them.

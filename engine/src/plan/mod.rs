@@ -170,6 +170,21 @@ impl Action {
     pub fn changes_the_world(self) -> bool {
         matches!(self, Action::Create | Action::Update | Action::Replace { .. } | Action::Destroy)
     }
+
+    /// The word for it in JSON.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Action::Keep => "keep",
+            Action::Record => "record",
+            Action::Read => "read",
+            Action::Create => "create",
+            Action::Update => "update",
+            Action::Replace { .. } => "replace",
+            Action::Destroy => "destroy",
+            Action::Forget => "forget",
+        }
+    }
 }
 
 /// Brings a wish to its normal form, which takes all of it to be known.

@@ -3,6 +3,8 @@
 //! The configuration is walked once more, because what one step makes decides what the next one wishes. Of every step
 //! the intent is on disk before anything is touched, and the thing is read back before it is recorded.
 
+pub mod schedule;
+
 use std::collections::BTreeMap;
 use std::pin::Pin;
 

@@ -1,21 +1,20 @@
 //! What `plan`, `apply` and `destroy` share: configuration, state and reality → plan.
 
-use std::path::PathBuf;
-
 use fleet_engine::check::{protected, unsupported};
-use fleet_engine::config::model::{Config, Output};
+use fleet_engine::config::model::Output;
 use fleet_engine::expand::{Expansion, Settle};
 use fleet_engine::observe::observe;
 use fleet_engine::plan::{Looker, Plan, Planner};
-use fleet_engine::state::{State, StoreError};
+use fleet_engine::state::State;
 use fleet_engine::{graph, render};
 use fleet_lang::{Outside, Value};
 use fleet_providers::Builtin;
+use fleet_store::Backend;
 use fleet_syntax::Diagnostics;
 use fleet_syntax::diagnostic::has_errors;
-use fleet_syntax::tree::ExprKind;
 use tokio::runtime::Runtime;
 
+use crate::backend::backend;
 use crate::configuration::{Configuration, VariableArgs};
 use crate::outside::Stage;
 use crate::{Env, Failure, diagnostics};
@@ -29,13 +28,23 @@ pub(crate) enum Goal {
     Destroy,
 }
 
+impl Goal {
+    /// The command.
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Goal::Converge => "apply",
+            Goal::Destroy => "destroy",
+        }
+    }
+}
+
 /// A configuration that can be planned, and the way to reality.
 pub(crate) struct Site {
     configuration: Configuration,
     pub(crate) providers: Builtin,
     pub(crate) runtime: Runtime,
-    /// The database of the state.
-    pub(crate) state_path: PathBuf,
+    /// Where the state is kept.
+    pub(crate) backend: Backend,
 }
 
 impl Site {
@@ -47,7 +56,7 @@ impl Site {
         configuration.outside.stage = Stage::Planning(configuration.outside.now());
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let site = Site {
-            state_path: env.cwd.join(state_path(&configuration.config)?),
+            backend: backend(&configuration.config, &env.cwd)?,
             configuration,
             providers: Builtin::new(env.cwd.clone()),
             runtime: runtime.map_err(|error| Failure::of("the runtime cannot be started", &error))?,
@@ -120,21 +129,6 @@ pub(crate) fn print_outputs(
 }
 
 /// A failure of the state.
-pub(crate) fn state_failure(error: &StoreError) -> Failure {
+pub(crate) fn state_failure(error: &(dyn std::error::Error + 'static)) -> Failure {
     Failure::of("state", error)
-}
-
-/// Where the settings say that the state is kept.
-fn state_path(config: &Config) -> Result<PathBuf, Failure> {
-    let backend = config.root().settings.as_ref().and_then(|settings| settings.backend.as_ref());
-    let Some(backend) = backend else { return Ok(PathBuf::from(fleet_store::DEFAULT_PATH)) };
-    if &*backend.kind.name != "sqlite" {
-        let kind = &backend.kind.name;
-        return Err(Failure::new(format!("this version cannot keep state in `{kind}`")).help("use `sqlite`"));
-    }
-    match backend.body.attribute("path").map(|attribute| &attribute.value.kind) {
-        None => Ok(PathBuf::from(fleet_store::DEFAULT_PATH)),
-        Some(ExprKind::String(path)) => Ok(PathBuf::from(&**path)),
-        Some(_) => Err(Failure::new("the path of the state must be a string without expressions in it")),
-    }
 }

@@ -13,6 +13,7 @@ use std::ffi::OsString;
 
 use clap::{CommandFactory, FromArgMatches, Parser};
 
+mod backend;
 pub mod commands;
 mod configuration;
 mod converge;

@@ -139,14 +139,14 @@ pub trait Store: Send + Sync {
     fn write(&self, write: Write) -> BoxFuture<'_, Result<(), StoreError>>;
 }
 
-/// Why the state could not be read or written.
-#[derive(Debug)]
+/// Why the state could not be read or written. Those who share a commit share its failure.
+#[derive(Clone, Debug)]
 pub struct StoreError {
     /// What was tried.
     pub message: String,
     /// What sort of trouble it is.
     pub kind: StoreErrorKind,
-    source: Option<Box<dyn std::error::Error + Send + Sync>>,
+    source: Option<Arc<dyn std::error::Error + Send + Sync>>,
 }
 
 /// What sort of trouble the state is in.
@@ -179,7 +179,7 @@ impl StoreError {
     /// Adds the cause, which the message must not repeat.
     #[must_use]
     pub fn because(self, source: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> StoreError {
-        StoreError { source: Some(source.into()), ..self }
+        StoreError { source: Some(Arc::from(source.into())), ..self }
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::fs::{self, File, TryLockError};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use fleet_engine::address::Address;
 use fleet_engine::resource::BoxFuture;
@@ -10,8 +11,9 @@ use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection, SqliteJournalMode, Sq
 use sqlx::{Connection, Executor, Row};
 use uuid::Uuid;
 
+use crate::lock::{Holder, OpenError};
 use crate::rows::{self, Columns};
-use crate::{cannot, lock_path};
+use crate::{Backend, cannot, lock_path};
 
 /// The version of the tables.
 const FORMAT: i64 = 1;
@@ -23,6 +25,17 @@ pub struct Database {
     path: PathBuf,
     /// Held for as long as the database is open; the system gives it back even after a crash.
     _lock: File,
+}
+
+/// How a run ended, as the history of the state tells it. What was made, changed and removed is counted on the way.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Summary {
+    /// Steps that failed.
+    pub failed: u64,
+    /// Steps that were not begun, because of others or an interruption.
+    pub skipped: u64,
+    /// Steps whose outcome nobody knows.
+    pub unknown: u64,
 }
 
 /// Reads the whole state without leaving a trace.
@@ -41,8 +54,13 @@ pub(crate) async fn snapshot(path: &Path) -> Result<State, StoreError> {
 }
 
 impl Database {
-    /// Opens the state for writing, and makes it if it is not there.
-    pub async fn open(path: &Path) -> Result<Database, StoreError> {
+    /// Opens the state for writing, and makes it if it is not there. Waits for the lock for as long as told.
+    pub async fn open(
+        backend: &Backend,
+        _holder: &Holder,
+        _wait: Option<Duration>,
+    ) -> Result<Database, OpenError> {
+        let Backend::Sqlite(path) = backend else { return Err(backend.cannot("open").into()) };
         if let Some(directory) = path.parent() {
             fs::create_dir_all(directory).map_err(|e| cannot("open", path).because(e))?;
         }
@@ -66,12 +84,12 @@ impl Database {
     }
 
     /// The state as it is now.
-    pub async fn read(&mut self) -> Result<State, StoreError> {
+    pub async fn read(&self) -> Result<State, StoreError> {
         read_all(&mut *self.connection.lock().await, &self.path).await
     }
 
     /// Closes the database and waits until its file is whole on its own.
-    pub async fn close(self) -> Result<(), StoreError> {
+    pub async fn close(self, _summary: Summary) -> Result<(), StoreError> {
         self.connection.into_inner().close().await.map_err(|e| cannot("close", &self.path).because(e))
     }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use fleet_engine::address::Address;
 use fleet_engine::apply::{Applier, Hands, Outcome};
 use fleet_engine::plan::{Action, Plan, Step};
-use fleet_store::Database;
+use fleet_store::{Database, Holder, Summary};
 
 use crate::configuration::VariableArgs;
 use crate::converge::{Goal, Site, print_outputs, state_failure};
@@ -40,7 +40,8 @@ pub(super) fn converge(
     approved: bool,
 ) -> Result<Exit, Failure> {
     let Some(mut site) = Site::open(env, variables)? else { return Ok(Exit::Failed) };
-    let opened = site.runtime.block_on(Database::open(&site.state_path));
+    let holder = Holder::of_process(format!("fleet {}", goal.word()), |name| env.var(name).map(Into::into));
+    let opened = site.runtime.block_on(Database::open(&site.backend, &holder, None));
     let mut database = opened.map_err(|e| state_failure(&e))?;
     let state = site.runtime.block_on(database.read()).map_err(|e| state_failure(&e))?;
     let Some(plan) = site.plan(env, &state, goal)? else { return Ok(Exit::Failed) };
@@ -51,7 +52,7 @@ pub(super) fn converge(
     }
     site.begin_to_apply();
     let exit = execute(env, &site, &mut database, &plan, goal);
-    site.runtime.block_on(database.close()).map_err(|e| state_failure(&e))?;
+    site.runtime.block_on(database.close(Summary::default())).map_err(|e| state_failure(&e))?;
     exit
 }
 

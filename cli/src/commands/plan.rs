@@ -22,7 +22,7 @@ pub(crate) struct PlanArgs {
 
 pub(crate) fn plan(env: &mut Env, args: &PlanArgs) -> Result<Exit, Failure> {
     let Some(site) = Site::open(env, &args.variables)? else { return Ok(Exit::Failed) };
-    let state = site.runtime.block_on(fleet_store::read(&site.state_path)).map_err(|e| state_failure(&e))?;
+    let state = site.runtime.block_on(fleet_store::read(&site.backend)).map_err(|e| state_failure(&e))?;
     let Some(plan) = site.plan(env, &state, Goal::Converge)? else { return Ok(Exit::Failed) };
     Ok(if args.detailed_exitcode && plan.changes_anything() { Exit::Changes } else { Exit::Done })
 }

@@ -10,7 +10,7 @@ use fleet_engine::address::Address;
 use fleet_engine::provider::Session;
 use fleet_engine::state::{Intent, Object, Operation, Recorded, Store, Write};
 use fleet_lang::Value;
-use fleet_store::Database;
+use fleet_store::{Backend, Database, Holder, Summary};
 
 use crate::support::Site;
 
@@ -31,6 +31,10 @@ resource "core_file" "b" {
   mode    = "0600"
 }
 "#;
+
+fn backend(site: &Site) -> Backend {
+    Backend::Sqlite(site.path().join(".fleet/state.db"))
+}
 
 fn site(text: &str) -> Site {
     let site = Site::empty();
@@ -355,15 +359,17 @@ fn what_a_crash_left_behind_is_settled_by_looking() {
         let intent = Intent { operation: Operation::Create, record };
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         runtime.block_on(async {
-            let database = Database::open(&site.path().join(".fleet/state.db")).await.unwrap();
+            let database =
+                Database::open(&backend(site), &Holder::of_process("test", |_| None), None).await.unwrap();
             let object = Object::current(Address::parse("core_file.a").unwrap());
             database.write(Write::Begin { object, intent }).await.unwrap();
+            database.close(Summary::default()).await.unwrap();
         });
         site.write("a.txt", "x");
     };
     let open_intents = |site: &Site| {
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-        runtime.block_on(fleet_store::read(&site.path().join(".fleet/state.db"))).unwrap().intents.len()
+        runtime.block_on(fleet_store::read(&backend(site))).unwrap().intents.len()
     };
     let declared = site("resource \"core_file\" \"a\" {\n  path = \"a.txt\"\n  content = \"x\"\n}\n");
     crashed(&declared);

@@ -5,10 +5,11 @@ use fleet_engine::config::model::Output;
 use fleet_engine::expand::{Expansion, Settle};
 use fleet_engine::observe::observe;
 use fleet_engine::plan::{Looker, Plan, Planner};
+use fleet_engine::registry::Registry;
 use fleet_engine::state::State;
 use fleet_engine::{graph, render};
 use fleet_lang::{Outside, Value};
-use fleet_providers::Builtin;
+use fleet_providers::builtin;
 use fleet_store::Backend;
 use fleet_syntax::Diagnostics;
 use fleet_syntax::diagnostic::has_errors;
@@ -41,7 +42,7 @@ impl Goal {
 /// A configuration that can be planned, and the way to reality.
 pub(crate) struct Site {
     configuration: Configuration,
-    pub(crate) providers: Builtin,
+    pub(crate) providers: Registry,
     pub(crate) runtime: Runtime,
     /// Where the state is kept.
     pub(crate) backend: Backend,
@@ -58,7 +59,7 @@ impl Site {
         let site = Site {
             backend: backend(&configuration.config, &env.cwd)?,
             configuration,
-            providers: Builtin::new(env.cwd.clone()),
+            providers: builtin(env.cwd.clone()),
             runtime: runtime.map_err(|error| Failure::of("the runtime cannot be started", &error))?,
         };
         Ok(site.tell(env, &site.configuration.diagnostics)?.then_some(site))

@@ -7,6 +7,7 @@ pub mod schedule;
 
 use std::collections::BTreeMap;
 use std::pin::Pin;
+use std::sync::Arc;
 
 use fleet_lang::Value;
 
@@ -60,8 +61,8 @@ pub struct Applier<'a> {
 
 /// Both sides of a session.
 struct Connected {
-    reader: Box<dyn Reader>,
-    writer: Box<dyn Writer>,
+    reader: Arc<dyn Reader>,
+    writer: Arc<dyn Writer>,
 }
 
 impl<'a> Applier<'a> {
@@ -187,7 +188,9 @@ impl Work<'_> {
 
     async fn connect(&mut self, session: &Session) -> Result<(), Error> {
         if !self.sessions.contains_key(session) {
-            let (reader, writer) = (self.readers.reader(session).await?, self.writers.writer(session).await?);
+            let settings = Value::null();
+            let reader = self.readers.reader(session, &settings).await?;
+            let writer = self.writers.writer(session, &settings).await?;
             self.sessions.insert(session.clone(), Connected { reader, writer });
         }
         Ok(())

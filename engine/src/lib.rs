@@ -8,9 +8,9 @@
 //! 5. [`plan`]: steps with their reasons; [`check`]: what a plan must not do; [`render`](mod@render): a plan as people read it
 //! 6. [`apply`]: intent on disk, act, read back, record
 //!
-//! Beside the stages: [`resource`] is the contract for the author of a kind, [`provider`] what the engine knows of
-//! providers, [`state`] what is remembered between runs. [`event`] is
-//! what a user interface may know, [`clock`] and [`interrupt`] are what it tells the engine.
+//! Beside the stages: [`resource`] is the contract for the author of a kind and [`kind`] what the engine sees of it,
+//! [`provider`] what it knows of providers and [`registry`] all of them together, [`state`] what is remembered between
+//! runs. [`event`] is what a user interface may know, [`clock`] and [`interrupt`] are what it tells the engine.
 
 pub mod address;
 pub mod apply;
@@ -24,12 +24,14 @@ pub mod event;
 pub mod expand;
 pub mod graph;
 pub mod interrupt;
+pub mod kind;
 pub mod observe;
 pub mod order;
 pub mod plan;
 pub mod provider;
 pub mod refactor;
 pub mod reference;
+pub mod registry;
 pub mod render;
 pub mod resource;
 pub mod schema;

@@ -46,10 +46,10 @@ pub async fn observe(readers: &dyn Readers, questions: Questions) -> Observed {
     }
     let mut observed = Observed::new();
     for (session, kinds) in sessions {
-        let reader = match readers.reader(&session).await {
+        let reader = match readers.reader(&session, &Value::null()).await {
             Ok(reader) => reader,
             Err(error) => {
-                let failed = |at| Sight { at, found: Err(Error::permanent(error.message.clone())) };
+                let failed = |at| Sight { at, found: Err(error.clone()) };
                 let asked = kinds.into_values().flatten();
                 observed.extend(asked.map(|(address, at)| (address, failed(at))));
                 continue;

@@ -1,44 +1,104 @@
 //! What the engine knows of providers: sessions, with a reading and a writing side that are different types.
 //!
-//! Planning is given [`Readers`] and cannot write. Only apply is given [`Writers`].
+//! Planning is given [`Readers`] and cannot write. Only apply is given [`Writers`]. What the author of a provider
+//! implements is [`Provider`]; the [registry](crate::registry) makes the other traits of it.
 
 use std::fmt;
+use std::future::Future;
 use std::sync::Arc;
 
 use fleet_lang::Value;
 
-use crate::attributes::Misfit;
-use crate::resource::{At, BoxFuture, Change, Error, Kind};
+use crate::address::ScopePath;
+use crate::attributes::{Attributes, Misfit};
+use crate::kind::{Data, Kind};
+use crate::resource::{At, BoxFuture, Change, Disruption, Error, Touch};
 
-/// One configured provider: what is connected to once and observed in one batch.
+/// A provider: a family of kinds that share one way to the world.
+///
+/// # Guarantees
+/// - `reader` and `writer` are called at most once for each configuration and run.
+///
+/// # Assumptions
+/// - Neither call changes anything, and no error repeats a sensitive setting.
+/// - A reader cannot be used to write.
+pub trait Provider: Send + Sync + 'static {
+    /// The name in the configuration; those of its kinds start with it and `_`.
+    const NAME: &'static str;
+
+    /// How many steps may run at once through one configuration.
+    const LIMIT: usize = 32;
+
+    /// What `provider "name" { … }` takes. Its doc comment is the manual of the provider.
+    type Settings: Attributes;
+
+    /// The handle that can look and nothing else.
+    type Reader: Send + Sync + 'static;
+
+    /// The handle that can change things.
+    type Writer: Send + Sync + 'static;
+
+    /// Its kinds of `resource`.
+    const KINDS: &'static [&'static dyn Kind<Self::Reader, Self::Writer>];
+
+    /// Its kinds of `data`.
+    const DATA: &'static [&'static dyn Data<Self::Reader>] = &[];
+
+    /// Connects for reading.
+    fn reader(&self, settings: Self::Settings) -> impl Future<Output = Result<Self::Reader, Error>> + Send;
+
+    /// Connects for writing.
+    fn writer(&self, settings: Self::Settings) -> impl Future<Output = Result<Self::Writer, Error>> + Send;
+}
+
+/// One provider configuration: what is connected to once and observed in one batch.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Session {
     /// The provider.
     pub provider: Arc<str>,
     /// Which of its configurations.
     pub alias: Option<Arc<str>>,
-}
-
-impl fmt::Display for Session {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.provider)?;
-        self.alias.as_ref().map_or(Ok(()), |alias| write!(f, ".{alias}"))
-    }
+    /// The scope whose configuration it is.
+    pub scope: ScopePath,
 }
 
 /// All providers, as planning sees them.
 pub trait Readers: Send + Sync {
-    /// Brings a wholly known object of a kind to its normal form.
+    /// Brings a wholly known object of a kind of resource to its normal form.
     fn normalize(&self, kind: &str, object: &Value) -> Result<Value, Misfit>;
 
-    /// Connects for reading.
-    fn reader<'a>(&'a self, session: &'a Session) -> BoxFuture<'a, Result<Box<dyn Reader>, Error>>;
+    /// Brings the wholly known arguments of a kind of data to their normal form.
+    fn normalize_data(&self, kind: &str, arguments: &Value) -> Result<Value, Misfit>;
+
+    /// Whether a thing can be found by a record in which null stands in the place of sensitive values. The misfit
+    /// names the attribute that cannot be sensitive.
+    fn findable(&self, kind: &str, record: &Value) -> Result<(), Misfit>;
+
+    /// Brings a record of an older version of its kind up to date.
+    fn upgrade(&self, kind: &str, version: u32, recorded: Value) -> Result<Value, Error>;
+
+    /// What a change of a kind interrupts.
+    fn disrupts(&self, kind: &str, touch: Touch<'_>) -> Disruption;
+
+    /// Connects for reading. The settings are wholly known; null if nothing configures the session.
+    fn reader<'a>(
+        &'a self,
+        session: &'a Session,
+        settings: &'a Value,
+    ) -> BoxFuture<'a, Result<Arc<dyn Reader>, Error>>;
+
+    /// How many steps may run at once through one session of a provider.
+    fn limit(&self, provider: &str) -> usize;
 }
 
 /// All providers, as apply sees them.
 pub trait Writers: Send + Sync {
-    /// Connects for writing.
-    fn writer<'a>(&'a self, session: &'a Session) -> BoxFuture<'a, Result<Box<dyn Writer>, Error>>;
+    /// Connects for writing. The settings are wholly known; null if nothing configures the session.
+    fn writer<'a>(
+        &'a self,
+        session: &'a Session,
+        settings: &'a Value,
+    ) -> BoxFuture<'a, Result<Arc<dyn Writer>, Error>>;
 }
 
 /// The reading side of a session.
@@ -49,6 +109,9 @@ pub trait Reader: Send + Sync {
         kind: &'a str,
         batch: Vec<At<Value>>,
     ) -> BoxFuture<'a, Vec<Result<Option<Value>, Error>>>;
+
+    /// Reads a batch of one kind of data; answers with the arguments and results, in the order of the questions.
+    fn read<'a>(&'a self, kind: &'a str, batch: Vec<Value>) -> BoxFuture<'a, Vec<Result<Value, Error>>>;
 }
 
 /// The writing side of a session.
@@ -65,58 +128,19 @@ pub trait Writer: Send + Sync {
     fn destroy<'a>(&'a self, kind: &'a str, observed: Value) -> BoxFuture<'a, Result<(), Error>>;
 }
 
-/// The kinds of one provider, as it lists them.
-pub type Kinds<R, W> = &'static [&'static dyn Kind<R, W>];
-
-/// A provider's reading handle with the kinds that use it.
-pub struct Reading<R: 'static, W: 'static> {
-    /// The handle.
-    pub handle: R,
-    /// The kinds.
-    pub kinds: Kinds<R, W>,
+impl Session {
+    /// The configuration of a provider in the root module that has no alias.
+    pub fn of(provider: impl Into<Arc<str>>) -> Session {
+        Session { provider: provider.into(), alias: None, scope: ScopePath::default() }
+    }
 }
 
-/// A provider's writing handle with the kinds that use it.
-pub struct Writing<R: 'static, W: 'static> {
-    /// The handle.
-    pub handle: W,
-    /// The kinds.
-    pub kinds: Kinds<R, W>,
-}
-
-impl<R: Send + Sync, W: Send + Sync> Reader for Reading<R, W> {
-    fn observe<'a>(
-        &'a self,
-        kind: &'a str,
-        batch: Vec<At<Value>>,
-    ) -> BoxFuture<'a, Vec<Result<Option<Value>, Error>>> {
-        match named(self.kinds, kind) {
-            Ok(kind) => kind.observe(&self.handle, batch),
-            Err(_) => Box::pin(async move { batch.iter().map(|_| Err(unknown(kind))).collect() }),
+impl fmt::Display for Session {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if !self.scope.steps().is_empty() {
+            write!(f, "{}.", self.scope)?;
         }
+        f.write_str(&self.provider)?;
+        self.alias.as_ref().map_or(Ok(()), |alias| write!(f, ".{alias}"))
     }
-}
-
-impl<R: Send + Sync, W: Send + Sync> Writer for Writing<R, W> {
-    fn apply<'a>(
-        &'a self,
-        kind: &'a str,
-        wish: Value,
-        change: Change<Value>,
-    ) -> BoxFuture<'a, Result<Value, Error>> {
-        Box::pin(async move { named(self.kinds, kind)?.apply(&self.handle, wish, change).await })
-    }
-
-    fn destroy<'a>(&'a self, kind: &'a str, observed: Value) -> BoxFuture<'a, Result<(), Error>> {
-        Box::pin(async move { named(self.kinds, kind)?.destroy(&self.handle, observed).await })
-    }
-}
-
-fn named<R, W>(kinds: Kinds<R, W>, name: &str) -> Result<&'static dyn Kind<R, W>, Error> {
-    kinds.iter().copied().find(|kind| kind.name() == name).ok_or_else(|| unknown(name))
-}
-
-/// The state may hold kinds that another version of fleet knew.
-fn unknown(kind: &str) -> Error {
-    Error::permanent(format!("this fleet has no kind `{kind}`"))
 }

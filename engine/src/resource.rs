@@ -1,52 +1,99 @@
 //! The contract for kinds: the one page that the author of a kind reads.
 //!
-//! A kind is one file: its manual and an example, a struct with `#[derive(Schema)]`, one of the author traits, pure
-//! helpers, tests. It writes no diff, no plan text, no state format and no conversion: those follow from the struct.
+//! A kind is one file: its manual and an example, a struct with `#[derive(Schema)]`, the author traits, pure helpers,
+//! tests. It writes no diff, no plan text, no state format and no conversion: those follow from the struct.
 //!
 //! Four words for the same attributes: *declared* (the configuration says so; may hold unknowns, which never reach a
 //! kind), *recorded* (what we last made), *observed* (what is really there) and *planned* (what apply will make).
 //!
-//! [`ApiKind`] is for what lives behind an API or on this machine. What an author implements is typed; [`Of`] erases
-//! it to [`Kind`], which is all that the engine sees.
+//! - [`Resource`]: what every kind says about itself. Pure.
+//! - [`ApiKind`]: how it is looked at and changed behind an API or on this machine. For what lives on a host there is
+//!   [`HostKind`](crate::host::HostKind).
+//! - [`DataKind`]: something that is only read.
+//!
+//! What an author implements is typed. [`kind`](crate::kind) erases it for the engine, and a
+//! [`Provider`](crate::provider::Provider) lists its kinds.
 
 use std::fmt;
 use std::future::Future;
-use std::marker::PhantomData;
 use std::pin::Pin;
+use std::sync::Arc;
 
 use fleet_lang::Value;
 
 use crate::attributes::{Attributes, Misfit};
-use crate::schema::{Entry, Place};
 
 /// A future that can be kept without knowing its type.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
-/// A kind behind an API.
+/// What every kind of resource says about itself, without looking at anything.
 ///
 /// # Guarantees
-/// - Every value given was [normalized](ApiKind::normalize) and is wholly known.
-/// - `apply` and `destroy` run only after the intent to do so is on disk, and never side by side for one address.
-/// - After `apply` and `destroy` the engine observes again. Only what was then found is recorded.
+/// - `normalize` is called before anything else with every wish that is wholly known.
 ///
 /// # Assumptions
-/// - `observe` changes nothing, and finds the same thing whether it is given what was recorded or what was declared,
-///   as long as nothing that forces a replacement differs.
-/// - `apply` and `destroy` may be repeated after a crash that hid their outcome.
-pub trait ApiKind: Attributes {
+/// - All of it is pure: the same answer to the same question, on every machine.
+/// - `normalize` leaves alone what it has made, and what `observe` finds.
+pub trait Resource: Attributes {
     /// The name in the configuration, such as `core_file`.
     const NAME: &'static str;
 
-    /// The provider's handle that can look and nothing else.
-    type Reader: Send + Sync + 'static;
+    /// Grows when recorded values need to be rewritten; see [`upgrade`](Resource::upgrade).
+    const VERSION: u32 = 1;
 
-    /// The provider's handle that can change things. Planning never holds one.
-    type Writer: Send + Sync + 'static;
+    /// Whether the record is all there is of it: nothing outside fleet knows it. What lives in state takes no
+    /// sensitive values, because state would hold them.
+    const LIVES_IN_STATE: bool = false;
+
+    /// What the `id` of an `import` block is, such as "the path". `None`: it cannot be imported.
+    const ID: Option<&'static str> = None;
 
     /// Brings equal meanings to equal values (`"644"` and `"0644"`), and refuses values that cannot be.
     fn normalize(&mut self) -> Result<(), Misfit> {
         Ok(())
     }
+
+    /// Rewrites an object that was recorded when [`VERSION`](Resource::VERSION) was `version`, which is lower than now.
+    /// Attributes that are not in the answer read as null.
+    fn upgrade(version: u32, recorded: Value) -> Result<Value, Error> {
+        let _ = version;
+        Ok(recorded)
+    }
+
+    /// What is interrupted while it happens. Asked before values are known, so it knows names of attributes alone.
+    fn disrupts(touch: Touch<'_>) -> Disruption {
+        let _ = touch;
+        Disruption::Nothing
+    }
+
+    /// What it comes before or after, where nothing in the configuration says so.
+    fn edges() -> &'static [Edge] {
+        &[]
+    }
+}
+
+/// A kind behind an API.
+///
+/// # Guarantees
+/// - Every wish given was [normalized](Resource::normalize) and is wholly known.
+/// - `apply` and `destroy` run only after the intent to do so is on disk, and never side by side for one address.
+/// - After `apply` and `destroy`, however they ended, the engine observes again before it does anything else there. Only
+///   what was then found is recorded, and `apply` is repeated only if it was found to be needed.
+/// - Errors that are [transient](Error::transient) are tried again after a while, others are not.
+///
+/// # Assumptions
+/// - `observe` changes nothing, and finds the same thing whether it is given what was recorded or what was declared,
+///   as long as nothing that forces a replacement differs. Of a create whose outcome got lost, the declaration is all
+///   that is known.
+/// - Sensitive values are not recorded: null stands in their place. A field that may hold one is an `Option`, and the
+///   thing is found without it.
+/// - No error repeats a sensitive value.
+pub trait ApiKind: Resource {
+    /// The provider's handle that can look and nothing else.
+    type Reader: Send + Sync + 'static;
+
+    /// The provider's handle that can change things. Planning never holds one.
+    type Writer: Send + Sync + 'static;
 
     /// Looks at a whole batch. The answers stand in the order of the questions; `None` means that it is not there.
     fn observe(
@@ -65,6 +112,33 @@ pub trait ApiKind: Attributes {
     fn destroy(writer: &Self::Writer, observed: Self) -> impl Future<Output = Result<(), Error>> + Send;
 }
 
+/// Something that is only read: a kind of `data`.
+///
+/// # Guarantees
+/// - What is asked was [normalized](DataKind::normalize) and is wholly known.
+///
+/// # Assumptions
+/// - `read` changes nothing.
+pub trait DataKind: Attributes {
+    /// The name in the configuration, such as `core_file`.
+    const NAME: &'static str;
+
+    /// The provider's handle that can look and nothing else.
+    type Reader: Send + Sync + 'static;
+
+    /// Brings equal meanings to equal values, and refuses values that cannot be.
+    fn normalize(&mut self) -> Result<(), Misfit> {
+        Ok(())
+    }
+
+    /// Reads a whole batch: the arguments, completed with the results, in the order of the questions. That something is
+    /// not there is an error, unless a result can say so.
+    fn read(
+        reader: &Self::Reader,
+        batch: Vec<Self>,
+    ) -> impl Future<Output = Vec<Result<Self, Error>>> + Send;
+}
+
 /// Where to look for something.
 #[derive(Clone, Debug, PartialEq)]
 pub enum At<T> {
@@ -72,6 +146,8 @@ pub enum At<T> {
     Recorded(T),
     /// Nothing is recorded: as the configuration wishes it to be.
     Declared(T),
+    /// What the `id` of an `import` block names. Only kinds with an [`ID`](Resource::ID) are asked.
+    Id(Arc<str>),
 }
 
 /// What apply has to do.
@@ -86,67 +162,68 @@ pub enum Change<T> {
     },
 }
 
+/// What is going to be done to a thing, as far as it is known before values are. A replacement is a removal and a
+/// creation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Touch<'a> {
+    /// It is made.
+    Create,
+    /// These attributes are changed in place.
+    Update(&'a [&'a str]),
+    /// It is removed.
+    Destroy,
+}
+
+/// What is interrupted by a change, from little to much.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Disruption {
+    /// Nobody notices.
+    #[default]
+    Nothing,
+    /// Whoever uses the thing itself, such as a service that is restarted.
+    Thing,
+    /// Everything that runs on its host, such as a reboot.
+    Host,
+}
+
+/// An order between kinds that no reference expresses. It holds among things on one host, or in one scope without one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Edge {
+    /// This kind is made after all things of that kind, and removed before them.
+    After(&'static str),
+    /// This kind is made before all things of that kind, and removed after them.
+    Before(&'static str),
+}
+
 /// Why the world did not answer or obey.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Error {
     /// What was tried and what is wrong, without a full stop.
     pub message: String,
     /// Whether trying again may help.
     pub transient: bool,
-    source: Option<Box<dyn std::error::Error + Send + Sync>>,
-}
-
-/// Any kind, as the engine and its provider see it.
-pub trait Kind<R, W>: Send + Sync {
-    /// The name in the configuration.
-    fn name(&self) -> &'static str;
-
-    /// What the catalogue says about it.
-    fn entry(&self, provider: &str) -> Entry;
-
-    /// Normalizes a wholly known object.
-    fn normalize(&self, object: &Value) -> Result<Value, Misfit>;
-
-    /// See [`ApiKind::observe`].
-    fn observe<'a>(
-        &'a self,
-        reader: &'a R,
-        batch: Vec<At<Value>>,
-    ) -> BoxFuture<'a, Vec<Result<Option<Value>, Error>>>;
-
-    /// See [`ApiKind::apply`].
-    fn apply<'a>(
-        &'a self,
-        writer: &'a W,
-        wish: Value,
-        change: Change<Value>,
-    ) -> BoxFuture<'a, Result<Value, Error>>;
-
-    /// See [`ApiKind::destroy`].
-    fn destroy<'a>(&'a self, writer: &'a W, observed: Value) -> BoxFuture<'a, Result<(), Error>>;
-}
-
-/// The kind of an author's type: `&Of::<File>::KIND` in its provider's list.
-#[derive(Debug)]
-pub struct Of<K>(PhantomData<fn() -> K>);
-
-impl<K> Of<K> {
-    /// The one value of this type.
-    pub const KIND: Of<K> = Of(PhantomData);
+    /// What to do next.
+    pub help: Option<String>,
+    source: Option<Arc<dyn std::error::Error + Send + Sync>>,
 }
 
 impl<T> At<T> {
-    /// The attributes to look at, wherever they come from.
-    pub fn into_inner(self) -> T {
-        match self {
-            At::Recorded(it) | At::Declared(it) => it,
-        }
-    }
-
-    fn try_map<U, E>(self, f: impl FnOnce(T) -> Result<U, E>) -> Result<At<U>, E> {
+    /// The same place, its attributes as another type.
+    pub fn try_map<U, E>(self, f: impl FnOnce(T) -> Result<U, E>) -> Result<At<U>, E> {
         Ok(match self {
             At::Recorded(it) => At::Recorded(f(it)?),
             At::Declared(it) => At::Declared(f(it)?),
+            At::Id(id) => At::Id(id),
+        })
+    }
+}
+
+impl<T> Change<T> {
+    /// The same change, its attributes as another type.
+    pub fn try_map<U, E>(self, f: impl FnOnce(T) -> Result<U, E>) -> Result<Change<U>, E> {
+        Ok(match self {
+            Change::Create => Change::Create,
+            Change::Update { from } => Change::Update { from: f(from)? },
         })
     }
 }
@@ -154,13 +231,24 @@ impl<T> At<T> {
 impl Error {
     /// Trying again will not help.
     pub fn permanent(message: impl Into<String>) -> Error {
-        Error { message: message.into(), transient: false, source: None }
+        Error { message: message.into(), transient: false, help: None, source: None }
+    }
+
+    /// Trying again may help.
+    pub fn transient(message: impl Into<String>) -> Error {
+        Error { transient: true, ..Error::permanent(message) }
     }
 
     /// Adds the cause, which the message must not repeat.
     #[must_use]
     pub fn because(self, source: impl std::error::Error + Send + Sync + 'static) -> Error {
-        Error { source: Some(Box::new(source)), ..self }
+        Error { source: Some(Arc::new(source)), ..self }
+    }
+
+    /// Says what to do next.
+    #[must_use]
+    pub fn help(self, help: impl Into<String>) -> Error {
+        Error { help: Some(help.into()), ..self }
     }
 }
 
@@ -179,57 +267,5 @@ impl std::error::Error for Error {
 impl From<Misfit> for Error {
     fn from(misfit: Misfit) -> Error {
         Error::permanent(misfit.to_string())
-    }
-}
-
-impl<K: ApiKind> Kind<K::Reader, K::Writer> for Of<K> {
-    fn name(&self) -> &'static str {
-        K::NAME
-    }
-
-    fn entry(&self, provider: &str) -> Entry {
-        Entry { schema: K::schema(), place: Place::Api, provider: provider.into(), version: 1 }
-    }
-
-    fn normalize(&self, object: &Value) -> Result<Value, Misfit> {
-        let mut typed = K::from_value(object)?;
-        typed.normalize()?;
-        Ok(typed.to_value())
-    }
-
-    fn observe<'a>(
-        &'a self,
-        reader: &'a K::Reader,
-        batch: Vec<At<Value>>,
-    ) -> BoxFuture<'a, Vec<Result<Option<Value>, Error>>> {
-        Box::pin(async move {
-            // What cannot be read is answered here; the kind sees the rest as one batch.
-            let typed: Vec<_> = batch.into_iter().map(|at| at.try_map(|v| K::from_value(&v))).collect();
-            let readable = typed.iter().filter_map(|at| at.as_ref().ok().cloned()).collect();
-            let mut answers = K::observe(reader, readable).await.into_iter();
-            let mut next =
-                || answers.next().unwrap_or_else(|| Err(Error::permanent("the provider did not answer")));
-            let answer = |at: Result<At<K>, Misfit>| at.map_err(Error::from).and_then(|_| next());
-            typed.into_iter().map(answer).map(|found| Ok(found?.map(|it| it.to_value()))).collect()
-        })
-    }
-
-    fn apply<'a>(
-        &'a self,
-        writer: &'a K::Writer,
-        wish: Value,
-        change: Change<Value>,
-    ) -> BoxFuture<'a, Result<Value, Error>> {
-        Box::pin(async move {
-            let change = match change {
-                Change::Create => Change::Create,
-                Change::Update { from } => Change::Update { from: K::from_value(&from)? },
-            };
-            Ok(K::from_value(&wish)?.apply(writer, change).await?.to_value())
-        })
-    }
-
-    fn destroy<'a>(&'a self, writer: &'a K::Writer, observed: Value) -> BoxFuture<'a, Result<(), Error>> {
-        Box::pin(async move { K::destroy(writer, K::from_value(&observed)?).await })
     }
 }

@@ -5,6 +5,8 @@ use std::sync::Arc;
 
 use fleet_lang::{Type, Value};
 
+use crate::resource::Edge;
+
 /// The arguments and nested blocks of something.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Schema {
@@ -87,6 +89,12 @@ pub struct Entry {
     pub provider: Arc<str>,
     /// Grows when recorded values need to be rewritten.
     pub version: u32,
+    /// Whether the record is all there is of it.
+    pub lives_in_state: bool,
+    /// What the `id` of an `import` block is; `None` if it cannot be imported.
+    pub id: Option<&'static str>,
+    /// What it comes before or after, where no reference says so.
+    pub edges: &'static [Edge],
 }
 
 /// Where a kind lives.
@@ -124,7 +132,31 @@ pub trait Catalog: Send + Sync {
     fn names(&self, sort: Sort) -> Vec<&str>;
 }
 
+impl Entry {
+    /// An entry with nothing special about it.
+    #[must_use]
+    pub fn new(schema: Schema, place: Place, provider: &str) -> Entry {
+        Entry {
+            schema,
+            place,
+            provider: provider.into(),
+            version: 1,
+            lives_in_state: false,
+            id: None,
+            edges: &[],
+        }
+    }
+}
+
 impl Schema {
+    /// The object that an empty body makes: defaults, and null where there is none.
+    #[must_use]
+    pub fn omitted(&self) -> Value {
+        let attributes = self.attributes.iter().map(|(name, attribute)| (name.clone(), attribute.omitted()));
+        let blocks = self.blocks.iter().map(|(name, nested)| (name.clone(), nested.omitted()));
+        Value::object(attributes.chain(blocks).collect())
+    }
+
     /// The type of the object that a body of this schema makes.
     #[must_use]
     pub fn ty(&self) -> Type {
@@ -148,6 +180,20 @@ impl Nested {
             Nesting::List => Type::list(object),
             Nesting::Set => Type::set(object),
             Nesting::Map => Type::map(object),
+        }
+    }
+
+    /// The value without any block.
+    #[must_use]
+    pub fn omitted(&self) -> Value {
+        let element = self.schema.ty();
+        match self.nesting {
+            Nesting::Single => Value::null_of(element),
+            Nesting::Map if self.is_open() => Value::object(BTreeMap::new()),
+            Nesting::Map => Value::map(element, BTreeMap::new()),
+            _ if self.is_open() => Value::tuple(Vec::new()),
+            Nesting::List => Value::list(element, Vec::new()),
+            Nesting::Set => Value::set(element, Vec::new()),
         }
     }
 
@@ -182,6 +228,12 @@ impl Attribute {
             follows: None,
             doc: String::new(),
         }
+    }
+
+    /// The value of an argument that is not given.
+    #[must_use]
+    pub fn omitted(&self) -> Value {
+        self.default.clone().unwrap_or_else(|| Value::null_of(self.ty.clone()))
     }
 }
 

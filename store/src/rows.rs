@@ -56,7 +56,7 @@ fn record(row: &SqliteRow) -> Result<Recorded, StoreError> {
     let version: u32 = column(row, "version")?;
     let depends_on: Vec<String> = json(&column::<String>(row, "depends_on")?)?;
     Ok(Recorded {
-        session: Session { provider: provider.into(), alias: alias.map(Into::into) },
+        session: Session { alias: alias.map(Into::into), ..Session::of(provider) },
         kind: kind.into(),
         version,
         value: from_json(&json(&column::<String>(row, "value")?)?)

@@ -347,7 +347,7 @@ fn what_a_crash_left_behind_is_settled_by_looking() {
         let value = |text: &str| Value::from(text);
         let made = [("content", value("x")), ("mode", value("0644")), ("path", value("a.txt"))];
         let record = Recorded {
-            session: Session { provider: "core".into(), alias: None },
+            session: Session::of("core"),
             kind: "core_file".into(),
             version: 1,
             value: Value::object(made.map(|(name, value)| (name.into(), value)).into()),

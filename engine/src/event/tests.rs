@@ -19,7 +19,7 @@ fn check(event: Event<'_>, expected: Json) {
 
 #[test]
 fn every_event_has_a_type_and_flat_fields() {
-    let session = Session { provider: "core".into(), alias: Some("b".into()) };
+    let session = Session { alias: Some("b".into()), ..Session::of("core") };
     check(
         Event::Observing { session: &session, questions: 3 },
         json!({"type": "observing", "session": "core.b", "questions": 3}),

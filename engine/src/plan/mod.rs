@@ -201,7 +201,7 @@ pub(crate) fn normal(readers: &dyn Readers, kind: &str, declared: &Value) -> Res
 }
 
 fn session_of(entry: &Entry) -> Session {
-    Session { provider: entry.provider.clone(), alias: None }
+    Session::of(entry.provider.clone())
 }
 
 fn kind_of(address: &Address) -> Option<Arc<str>> {

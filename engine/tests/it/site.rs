@@ -34,8 +34,6 @@ fn schema(attributes: &[(&str, Type, Presence)]) -> Schema {
 /// `core_value` as it is; `host_note`, which lives on a host; `cloud_key` with a provider of its own.
 pub(crate) fn kinds() -> Kinds {
     use Presence::{Computed, Optional, Required};
-    let entry =
-        |schema, place, provider: &str| Entry { schema, place, provider: provider.into(), version: 1 };
     let value = schema(&[
         ("input", Type::Any, Optional),
         ("output", Type::Any, Computed),
@@ -50,14 +48,14 @@ pub(crate) fn kinds() -> Kinds {
     let cloud = schema(&[("prefix", Type::String, Required), ("ssh_keys", Type::Any, Optional)]);
     let ssh = schema(&[("user", Type::String, Required), ("identity", Type::String, Optional)]);
     Kinds(BTreeMap::from([
-        ((Sort::Resource, "core_value"), entry(value, Place::Api, "core")),
-        ((Sort::Resource, "host_note"), entry(note.clone(), Place::Host, "host")),
-        ((Sort::Data, "host_facts"), entry(note, Place::Host, "host")),
-        ((Sort::Resource, "cloud_key"), entry(key, Place::Api, "cloud")),
-        ((Sort::Provider, "cloud"), entry(schema(&[("token", Type::String, Optional)]), Place::Api, "cloud")),
-        ((Sort::Pool, "static"), entry(fixed, Place::Api, "host")),
-        ((Sort::Pool, "cloud"), entry(cloud, Place::Api, "cloud")),
-        ((Sort::Connection, "ssh"), entry(ssh, Place::Host, "host")),
+        ((Sort::Resource, "core_value"), Entry::new(value, Place::Api, "core")),
+        ((Sort::Resource, "host_note"), Entry::new(note.clone(), Place::Host, "host")),
+        ((Sort::Data, "host_facts"), Entry::new(note, Place::Host, "host")),
+        ((Sort::Resource, "cloud_key"), Entry::new(key, Place::Api, "cloud")),
+        ((Sort::Provider, "cloud"), Entry::new(schema(&[("token", Type::String, Optional)]), Place::Api, "cloud")),
+        ((Sort::Pool, "static"), Entry::new(fixed, Place::Api, "host")),
+        ((Sort::Pool, "cloud"), Entry::new(cloud, Place::Api, "cloud")),
+        ((Sort::Connection, "ssh"), Entry::new(ssh, Place::Host, "host")),
     ]))
 }
 

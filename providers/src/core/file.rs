@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use fleet_derive::Schema;
 use fleet_engine::attributes::Misfit;
-use fleet_engine::resource::{ApiKind, At, Change, Error};
+use fleet_engine::resource::{ApiKind, At, Change, Error, Resource};
 use tokio::task::spawn_blocking;
 
 use super::{Acting, Looking};
@@ -36,10 +36,9 @@ pub(super) struct File {
     mode: String,
 }
 
-impl ApiKind for File {
+impl Resource for File {
     const NAME: &'static str = "core_file";
-    type Reader = Looking;
-    type Writer = Acting;
+    const ID: Option<&'static str> = Some("the path");
 
     fn normalize(&mut self) -> Result<(), Misfit> {
         if self.path.is_empty() || self.path.contains('\0') {
@@ -50,10 +49,15 @@ impl ApiKind for File {
         self.mode = format_mode(bits);
         Ok(())
     }
+}
+
+impl ApiKind for File {
+    type Reader = Looking;
+    type Writer = Acting;
 
     async fn observe(reader: &Looking, batch: Vec<At<File>>) -> Vec<Result<Option<File>, Error>> {
         let (n_asked, directory) = (batch.len(), reader.directory.clone());
-        let look = move || batch.into_iter().map(|at| look(&directory, at.into_inner())).collect();
+        let look = move || batch.into_iter().map(|at| look(&directory, path_of(at))).collect();
         spawn_blocking(look).await.unwrap_or_else(|_| {
             (0..n_asked).map(|_| Err(Error::permanent("looking at files was interrupted"))).collect()
         })
@@ -81,20 +85,27 @@ impl ApiKind for File {
     }
 }
 
-fn look(directory: &Path, at: File) -> Result<Option<File>, Error> {
-    let path = directory.join(&at.path);
-    let fail = |error| Error::permanent(format!("cannot read `{}`", at.path)).because(error);
-    let metadata = match fs::symlink_metadata(&path) {
+fn path_of(at: At<File>) -> String {
+    match at {
+        At::Recorded(file) | At::Declared(file) => file.path,
+        At::Id(path) => path.to_string(),
+    }
+}
+
+fn look(directory: &Path, path: String) -> Result<Option<File>, Error> {
+    let target = directory.join(&path);
+    let fail = |error| Error::permanent(format!("cannot read `{path}`")).because(error);
+    let metadata = match fs::symlink_metadata(&target) {
         Ok(metadata) => metadata,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(fail(error)),
     };
     if !metadata.is_file() {
-        return Err(Error::permanent(format!("`{}` is there, but is not a regular file", at.path)));
+        return Err(Error::permanent(format!("`{path}` is there, but is not a regular file")));
     }
-    let content = String::from_utf8(fs::read(&path).map_err(fail)?).ok();
+    let content = String::from_utf8(fs::read(&target).map_err(fail)?).ok();
     let mode = format_mode(metadata.permissions().mode() & 0o7777);
-    Ok(Some(File { path: at.path, content, mode }))
+    Ok(Some(File { path, content, mode }))
 }
 
 /// Puts a file in the place of another in one step. The name beside it is always the same, so that what a crash left
@@ -153,6 +164,10 @@ mod tests {
         File { path: path.into(), content: Some(content.into()), mode: mode.into() }
     }
 
+    fn hands(directory: &Path) -> (Looking, Acting) {
+        (Looking { directory: directory.into() }, Acting { directory: directory.into() })
+    }
+
     #[test]
     fn modes_have_one_spelling() {
         let check = |given: &str, expected: Result<&str, ()>| {
@@ -171,7 +186,7 @@ mod tests {
     #[tokio::test]
     async fn a_file_is_made_seen_changed_and_removed() {
         let directory = tempfile::tempdir().unwrap();
-        let (looking, acting) = (Looking::new(directory.path().into()), Acting::new(directory.path().into()));
+        let (looking, acting) = hands(directory.path());
         let see = async |file: &File| {
             File::observe(&looking, vec![At::Declared(file.clone())]).await.remove(0).unwrap()
         };
@@ -198,10 +213,9 @@ mod tests {
     async fn what_is_in_the_way_is_named() {
         let directory = tempfile::tempdir().unwrap();
         fs::create_dir(directory.path().join("a")).unwrap();
-        let looking = Looking::new(directory.path().into());
+        let (looking, acting) = hands(directory.path());
         let seen = File::observe(&looking, vec![At::Declared(file("a", "", "0644"))]).await.remove(0);
         assert_eq!(seen.unwrap_err().to_string(), "`a` is there, but is not a regular file");
-        let acting = Acting::new(directory.path().into());
         let failed = file("no/b", "", "0644").apply(&acting, Change::Create).await.unwrap_err();
         assert_eq!(failed.to_string(), "cannot write `no/b`");
     }

@@ -1,18 +1,30 @@
-//! Provider `core`: things on this machine and in state alone. It has no settings.
+//! Provider `core`: things on this machine and in state alone.
 
 use std::path::PathBuf;
 
-use fleet_engine::provider::Kinds;
-use fleet_engine::resource::Of;
+use fleet_derive::Schema;
+use fleet_engine::kind::{Kind, Of};
+use fleet_engine::provider::Provider;
+use fleet_engine::resource::Error;
 
 mod file;
 mod value;
 
-/// The name of the provider.
-pub const NAME: &str = "core";
+/// The provider.
+#[derive(Clone, Debug)]
+pub struct Core {
+    directory: PathBuf,
+}
 
-/// Its kinds.
-pub const KINDS: Kinds<Looking, Acting> = &[&Of::<file::File>::KIND, &Of::<value::CoreValue>::KIND];
+/// Things on the machine that runs fleet, and in its state alone.
+///
+/// It has no settings, and needs no `provider` block.
+///
+/// ```hcl
+/// provider "core" {}
+/// ```
+#[derive(Clone, Debug, PartialEq, Schema)]
+pub struct Settings {}
 
 /// Looks at this machine. Relative paths start at a directory.
 #[derive(Clone, Debug)]
@@ -26,18 +38,27 @@ pub struct Acting {
     directory: PathBuf,
 }
 
-impl Looking {
-    /// Looks from a directory.
+impl Core {
+    /// Relative paths start at `directory`.
     #[must_use]
-    pub fn new(directory: PathBuf) -> Looking {
-        Looking { directory }
+    pub fn new(directory: PathBuf) -> Core {
+        Core { directory }
     }
 }
 
-impl Acting {
-    /// Acts from a directory.
-    #[must_use]
-    pub fn new(directory: PathBuf) -> Acting {
-        Acting { directory }
+impl Provider for Core {
+    const NAME: &'static str = "core";
+    type Settings = Settings;
+    type Reader = Looking;
+    type Writer = Acting;
+    const KINDS: &'static [&'static dyn Kind<Looking, Acting>] =
+        &[&Of::<file::File>::KIND, &Of::<value::CoreValue>::KIND];
+
+    async fn reader(&self, _: Settings) -> Result<Looking, Error> {
+        Ok(Looking { directory: self.directory.clone() })
+    }
+
+    async fn writer(&self, _: Settings) -> Result<Acting, Error> {
+        Ok(Acting { directory: self.directory.clone() })
     }
 }

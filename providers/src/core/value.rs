@@ -1,7 +1,7 @@
 //! `core_value`: a value kept in state.
 
 use fleet_derive::Schema;
-use fleet_engine::resource::{ApiKind, At, Change, Error};
+use fleet_engine::resource::{ApiKind, At, Change, Error, Resource};
 use fleet_lang::Value;
 use uuid::Uuid;
 
@@ -31,15 +31,19 @@ pub(super) struct CoreValue {
     id: Option<String>,
 }
 
-impl ApiKind for CoreValue {
+impl Resource for CoreValue {
     const NAME: &'static str = "core_value";
+    const LIVES_IN_STATE: bool = true;
+}
+
+impl ApiKind for CoreValue {
     type Reader = Looking;
     type Writer = Acting;
 
     async fn observe(_: &Looking, batch: Vec<At<CoreValue>>) -> Vec<Result<Option<CoreValue>, Error>> {
         let find = |at| match at {
             At::Recorded(value) => Ok(Some(value)),
-            At::Declared(_) => Ok(None),
+            At::Declared(_) | At::Id(_) => Ok(None),
         };
         batch.into_iter().map(find).collect()
     }

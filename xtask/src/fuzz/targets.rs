@@ -7,7 +7,7 @@ use fleet_engine::config::load::load;
 use fleet_engine::expand::{ArgumentsOnly, Depth, Surroundings, expand};
 use fleet_lang::outside::Memory;
 use fleet_lang::{Names, evaluate, print};
-use fleet_providers::Builtin;
+use fleet_providers::builtin;
 use fleet_syntax::{Sources, format, parse, parse_expression, parse_template};
 
 /// A target by name.
@@ -65,7 +65,7 @@ fn validate_it(bytes: &[u8]) {
     let outside = Memory::new().file("main.fleet.hcl", bytes);
     let mut sources = Sources::default();
     let (config, _) = load(&outside, Path::new(""), &mut sources);
-    let catalog = Builtin::new(PathBuf::from("."));
+    let catalog = builtin(PathBuf::from("."));
     let inputs = HashMap::new();
     let surroundings = Surroundings { catalog: &catalog, outside: &outside, inputs, depth: Depth::Instances };
     let _ = expand(&config, &surroundings, &mut ArgumentsOnly);

@@ -67,7 +67,7 @@ impl Decoder<'_, '_> {
             let given = body.attribute(name).filter(|_| attribute.presence.is_configurable());
             let value = match given {
                 Some(given) => self.attribute(name, &given.value, attribute),
-                None => omitted(attribute),
+                None => attribute.omitted(),
             };
             object.insert(name.clone(), value);
         }
@@ -107,7 +107,7 @@ impl Decoder<'_, '_> {
                 self.evaluator.report(error.help("give it a value that is not null"));
                 return Value::unknown(attribute.ty.clone());
             }
-            return omitted(attribute).mark(value.marks);
+            return attribute.omitted().mark(value.marks);
         }
         if attribute.sensitive { value.mark(Marks::SENSITIVE) } else { value }
     }
@@ -282,9 +282,4 @@ impl Made {
         self.count.add(nested, span);
         self.items.push((label, value));
     }
-}
-
-/// The value of an argument that is not given.
-fn omitted(attribute: &Attribute) -> Value {
-    attribute.default.clone().unwrap_or_else(|| Value::null_of(attribute.ty.clone()))
 }

@@ -1,0 +1,246 @@
+//! All providers together: the catalogue, the readers and the writers of a run.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use fleet_lang::Value;
+
+use crate::attributes::{Attributes, Misfit};
+use crate::kind::{Data, Kind};
+use crate::provider::{Provider, Reader, Readers, Session, Writer, Writers};
+use crate::resource::{At, BoxFuture, Change, Disruption, Error, Touch};
+use crate::schema::{Catalog, Entry, Place, Sort};
+
+/// The providers that a program knows: `Registry::new().with(Core::new(directory))`.
+#[derive(Default)]
+pub struct Registry {
+    entries: BTreeMap<Sort, BTreeMap<&'static str, Entry>>,
+    providers: HashMap<&'static str, Arc<dyn Erased>>,
+    /// Whose each kind of resource is.
+    kinds: HashMap<&'static str, Arc<dyn Erased>>,
+    /// Whose each kind of data is.
+    data: HashMap<&'static str, Arc<dyn Erased>>,
+}
+
+impl Registry {
+    /// No providers at all.
+    #[must_use]
+    pub fn new() -> Registry {
+        Registry::default()
+    }
+
+    /// One provider more, with all its kinds.
+    #[must_use]
+    pub fn with<P: Provider>(mut self, provider: P) -> Registry {
+        let provider: Arc<dyn Erased> = Arc::new(Of(provider));
+        let settings = Entry::new(P::Settings::schema(), Place::Api, P::NAME);
+        self = self.with_entry(Sort::Provider, P::NAME, settings);
+        for kind in P::KINDS {
+            self = self.with_entry(Sort::Resource, kind.name(), kind.entry(P::NAME));
+            self.kinds.insert(kind.name(), provider.clone());
+        }
+        for data in P::DATA {
+            self = self.with_entry(Sort::Data, data.name(), data.entry(P::NAME));
+            self.data.insert(data.name(), provider.clone());
+        }
+        self.providers.insert(P::NAME, provider);
+        self
+    }
+
+    /// One entry of the catalogue more that is no provider's, such as a backend.
+    #[must_use]
+    pub fn with_entry(mut self, sort: Sort, name: &'static str, entry: Entry) -> Registry {
+        self.entries.entry(sort).or_default().insert(name, entry);
+        self
+    }
+
+    /// State may name a provider that this program does not have.
+    fn provider(&self, session: &Session) -> Result<&dyn Erased, Error> {
+        let provider = self.providers.get(&*session.provider).map(|provider| &**provider);
+        provider.ok_or_else(|| Error::permanent(format!("this fleet has no provider `{}`", session.provider)))
+    }
+
+    fn kind(&self, kind: &str) -> Result<&dyn Erased, Error> {
+        self.kinds.get(kind).map(|provider| &**provider).ok_or_else(|| unknown(kind))
+    }
+}
+
+impl Catalog for Registry {
+    fn find(&self, sort: Sort, name: &str) -> Option<&Entry> {
+        self.entries.get(&sort)?.get(name)
+    }
+
+    fn names(&self, sort: Sort) -> Vec<&str> {
+        self.entries.get(&sort).into_iter().flat_map(|entries| entries.keys().copied()).collect()
+    }
+}
+
+impl Readers for Registry {
+    fn normalize(&self, kind: &str, object: &Value) -> Result<Value, Misfit> {
+        self.kind(kind).map_err(misfit)?.normalize(kind, object)
+    }
+
+    fn normalize_data(&self, kind: &str, arguments: &Value) -> Result<Value, Misfit> {
+        let provider = self.data.get(kind).ok_or_else(|| misfit(unknown(kind)))?;
+        provider.normalize_data(kind, arguments)
+    }
+
+    fn findable(&self, kind: &str, record: &Value) -> Result<(), Misfit> {
+        self.kind(kind).map_err(misfit)?.findable(kind, record)
+    }
+
+    fn upgrade(&self, kind: &str, version: u32, recorded: Value) -> Result<Value, Error> {
+        self.kind(kind)?.upgrade(kind, version, recorded)
+    }
+
+    fn disrupts(&self, kind: &str, touch: Touch<'_>) -> Disruption {
+        self.kind(kind).map_or(Disruption::Nothing, |provider| provider.disrupts(kind, touch))
+    }
+
+    fn reader<'a>(
+        &'a self,
+        session: &'a Session,
+        settings: &'a Value,
+    ) -> BoxFuture<'a, Result<Arc<dyn Reader>, Error>> {
+        Box::pin(async move { self.provider(session)?.reader(settings).await })
+    }
+
+    fn limit(&self, provider: &str) -> usize {
+        self.providers.get(provider).map_or(1, |provider| provider.limit())
+    }
+}
+
+impl Writers for Registry {
+    fn writer<'a>(
+        &'a self,
+        session: &'a Session,
+        settings: &'a Value,
+    ) -> BoxFuture<'a, Result<Arc<dyn Writer>, Error>> {
+        Box::pin(async move { self.provider(session)?.writer(settings).await })
+    }
+}
+
+/// A provider without its types.
+trait Erased: Send + Sync {
+    fn limit(&self) -> usize;
+    fn normalize(&self, kind: &str, object: &Value) -> Result<Value, Misfit>;
+    fn normalize_data(&self, kind: &str, arguments: &Value) -> Result<Value, Misfit>;
+    fn findable(&self, kind: &str, record: &Value) -> Result<(), Misfit>;
+    fn upgrade(&self, kind: &str, version: u32, recorded: Value) -> Result<Value, Error>;
+    fn disrupts(&self, kind: &str, touch: Touch<'_>) -> Disruption;
+    fn reader<'a>(&'a self, settings: &'a Value) -> BoxFuture<'a, Result<Arc<dyn Reader>, Error>>;
+    fn writer<'a>(&'a self, settings: &'a Value) -> BoxFuture<'a, Result<Arc<dyn Writer>, Error>>;
+}
+
+struct Of<P>(P);
+
+impl<P: Provider> Erased for Of<P> {
+    fn limit(&self) -> usize {
+        P::LIMIT
+    }
+
+    fn normalize(&self, kind: &str, object: &Value) -> Result<Value, Misfit> {
+        resource::<P>(kind).map_err(misfit)?.normalize(object)
+    }
+
+    fn normalize_data(&self, kind: &str, arguments: &Value) -> Result<Value, Misfit> {
+        data::<P>(kind).map_err(misfit)?.normalize(arguments)
+    }
+
+    fn findable(&self, kind: &str, record: &Value) -> Result<(), Misfit> {
+        resource::<P>(kind).map_err(misfit)?.findable(record)
+    }
+
+    fn upgrade(&self, kind: &str, version: u32, recorded: Value) -> Result<Value, Error> {
+        resource::<P>(kind)?.upgrade(version, recorded)
+    }
+
+    fn disrupts(&self, kind: &str, touch: Touch<'_>) -> Disruption {
+        resource::<P>(kind).map_or(Disruption::Nothing, |kind| kind.disrupts(touch))
+    }
+
+    fn reader<'a>(&'a self, settings: &'a Value) -> BoxFuture<'a, Result<Arc<dyn Reader>, Error>> {
+        Box::pin(async move {
+            let handle = self.0.reader(configured::<P>(settings)?).await?;
+            Ok(Arc::new(Reading::<P>(handle)) as Arc<dyn Reader>)
+        })
+    }
+
+    fn writer<'a>(&'a self, settings: &'a Value) -> BoxFuture<'a, Result<Arc<dyn Writer>, Error>> {
+        Box::pin(async move {
+            let handle = self.0.writer(configured::<P>(settings)?).await?;
+            Ok(Arc::new(Writing::<P>(handle)) as Arc<dyn Writer>)
+        })
+    }
+}
+
+/// A provider's reading handle.
+struct Reading<P: Provider>(P::Reader);
+
+/// A provider's writing handle.
+struct Writing<P: Provider>(P::Writer);
+
+impl<P: Provider> Reader for Reading<P> {
+    fn observe<'a>(
+        &'a self,
+        kind: &'a str,
+        batch: Vec<At<Value>>,
+    ) -> BoxFuture<'a, Vec<Result<Option<Value>, Error>>> {
+        match resource::<P>(kind) {
+            Ok(kind) => kind.observe(&self.0, batch),
+            Err(error) => Box::pin(async move { batch.iter().map(|_| Err(error.clone())).collect() }),
+        }
+    }
+
+    fn read<'a>(&'a self, kind: &'a str, batch: Vec<Value>) -> BoxFuture<'a, Vec<Result<Value, Error>>> {
+        match data::<P>(kind) {
+            Ok(kind) => kind.read(&self.0, batch),
+            Err(error) => Box::pin(async move { batch.iter().map(|_| Err(error.clone())).collect() }),
+        }
+    }
+}
+
+impl<P: Provider> Writer for Writing<P> {
+    fn apply<'a>(
+        &'a self,
+        kind: &'a str,
+        wish: Value,
+        change: Change<Value>,
+    ) -> BoxFuture<'a, Result<Value, Error>> {
+        Box::pin(async move { resource::<P>(kind)?.apply(&self.0, wish, change).await })
+    }
+
+    fn destroy<'a>(&'a self, kind: &'a str, observed: Value) -> BoxFuture<'a, Result<(), Error>> {
+        Box::pin(async move { resource::<P>(kind)?.destroy(&self.0, observed).await })
+    }
+}
+
+fn resource<P: Provider>(name: &str) -> Result<&'static dyn Kind<P::Reader, P::Writer>, Error> {
+    P::KINDS.iter().copied().find(|kind| kind.name() == name).ok_or_else(|| unknown(name))
+}
+
+fn data<P: Provider>(name: &str) -> Result<&'static dyn Data<P::Reader>, Error> {
+    P::DATA.iter().copied().find(|kind| kind.name() == name).ok_or_else(|| unknown(name))
+}
+
+/// The settings in the provider's own type; without a block everything is as if left out of it.
+fn configured<P: Provider>(settings: &Value) -> Result<P::Settings, Error> {
+    let name = P::NAME;
+    let (is_configured, settings) = match settings.is_null() {
+        true => (false, P::Settings::schema().omitted()),
+        false => (true, settings.clone().unmark_deep().0),
+    };
+    P::Settings::from_value(&settings).map_err(|misfit| {
+        let error = Error::permanent(format!("provider `{name}` cannot be used: {misfit}"));
+        if is_configured { error } else { error.help(format!("add `provider \"{name}\" {{ … }}`")) }
+    })
+}
+
+/// The state may hold kinds that another version of fleet knew.
+fn unknown(kind: &str) -> Error {
+    Error::permanent(format!("this fleet has no kind `{kind}`"))
+}
+
+fn misfit(error: Error) -> Misfit {
+    Misfit::new("", error.message)
+}

@@ -172,8 +172,11 @@ pub(crate) fn describe<K: Resource>(place: Place, provider: &str) -> Entry {
 pub(crate) fn upgrade<K: Resource>(version: u32, recorded: Value) -> Result<Value, Error> {
     let (kind, known) = (K::NAME, K::VERSION);
     if version > known {
-        let message = format!("this fleet knows version {known} of `{kind}`, and version {version} is recorded");
-        return Err(Error::permanent(message).help("use the version of fleet that recorded it, or a newer one"));
+        let message =
+            format!("this fleet knows version {known} of `{kind}`, and version {version} is recorded");
+        return Err(
+            Error::permanent(message).help("use the version of fleet that recorded it, or a newer one")
+        );
     }
     if version == known {
         return Ok(recorded);

@@ -133,10 +133,8 @@ pub trait DataKind: Attributes {
 
     /// Reads a whole batch: the arguments, completed with the results, in the order of the questions. That something is
     /// not there is an error, unless a result can say so.
-    fn read(
-        reader: &Self::Reader,
-        batch: Vec<Self>,
-    ) -> impl Future<Output = Vec<Result<Self, Error>>> + Send;
+    fn read(reader: &Self::Reader, batch: Vec<Self>)
+    -> impl Future<Output = Vec<Result<Self, Error>>> + Send;
 }
 
 /// Where to look for something.

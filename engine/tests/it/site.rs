@@ -52,7 +52,10 @@ pub(crate) fn kinds() -> Kinds {
         ((Sort::Resource, "host_note"), Entry::new(note.clone(), Place::Host, "host")),
         ((Sort::Data, "host_facts"), Entry::new(note, Place::Host, "host")),
         ((Sort::Resource, "cloud_key"), Entry::new(key, Place::Api, "cloud")),
-        ((Sort::Provider, "cloud"), Entry::new(schema(&[("token", Type::String, Optional)]), Place::Api, "cloud")),
+        (
+            (Sort::Provider, "cloud"),
+            Entry::new(schema(&[("token", Type::String, Optional)]), Place::Api, "cloud"),
+        ),
         ((Sort::Pool, "static"), Entry::new(fixed, Place::Api, "host")),
         ((Sort::Pool, "cloud"), Entry::new(cloud, Place::Api, "cloud")),
         ((Sort::Connection, "ssh"), Entry::new(ssh, Place::Host, "host")),

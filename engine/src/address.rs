@@ -155,7 +155,7 @@ impl Address {
 }
 
 /// What a written address may mean: an instance, all instances of a block, or a whole scope.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Target {
     /// The scope; a step without a key means every instance of it.
     pub scope: ScopePath,

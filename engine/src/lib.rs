@@ -5,7 +5,8 @@
 //!    thing, every expression a value; [`graph`], who depends on whom
 //! 3. [`observe`](mod@observe): what is really there
 //! 4. [`diff`](mod@diff): declared against observed
-//! 5. [`plan`]: steps with their reasons; [`check`]: what a plan must not do; [`render`](mod@render): a plan as people read it
+//! 5. [`plan`]: steps with their reasons; [`check`]: what a plan must not do; [`document`]: what may be published of it;
+//!    [`render`](mod@render): as people read it
 //! 6. [`apply`]: intent on disk, act, read back, record
 //!
 //! Beside the stages: [`resource`] is the contract for the author of a kind and [`kind`] what the engine sees of it,
@@ -19,6 +20,7 @@ pub mod check;
 pub mod clock;
 pub mod config;
 pub mod diff;
+pub mod document;
 pub mod encode;
 pub mod event;
 pub mod expand;

@@ -16,30 +16,38 @@ pub fn print(value: &Value) -> String {
 }
 
 /// Appends a text in quotes. What does not print is escaped.
-pub(crate) fn quote(content: &str, text: &mut String) {
+pub fn quote(content: &str, text: &mut String) {
     text.push('"');
     for char in content.chars() {
         match char {
             '"' => text.push_str("\\\""),
-            '\\' => text.push_str("\\\\"),
-            '\n' => text.push_str("\\n"),
-            '\r' => text.push_str("\\r"),
-            '\t' => text.push_str("\\t"),
-            '\u{7}' => text.push_str("\\a"),
-            '\u{8}' => text.push_str("\\b"),
-            '\u{b}' => text.push_str("\\v"),
-            '\u{c}' => text.push_str("\\f"),
-            _ if is_printable(char) => text.push(char),
-            '\0'..='\u{1f}' | '\u{7f}' => text.push_str(&format!("\\x{:02x}", u32::from(char))),
-            '\u{80}'..='\u{ffff}' => text.push_str(&format!("\\u{:04x}", u32::from(char))),
-            _ => text.push_str(&format!("\\U{:08x}", u32::from(char))),
+            _ => escape(char, text),
         }
     }
     text.push('"');
 }
 
-/// Letters, marks, numbers, punctuation, symbols and the ASCII space.
-fn is_printable(char: char) -> bool {
+/// Appends a character, escaped if it does not print. A backslash is escaped too, so that nothing else looks like it.
+pub fn escape(char: char, text: &mut String) {
+    match char {
+        '\\' => text.push_str("\\\\"),
+        '\n' => text.push_str("\\n"),
+        '\r' => text.push_str("\\r"),
+        '\t' => text.push_str("\\t"),
+        '\u{7}' => text.push_str("\\a"),
+        '\u{8}' => text.push_str("\\b"),
+        '\u{b}' => text.push_str("\\v"),
+        '\u{c}' => text.push_str("\\f"),
+        _ if is_printable(char) => text.push(char),
+        '\0'..='\u{1f}' | '\u{7f}' => text.push_str(&format!("\\x{:02x}", u32::from(char))),
+        '\u{80}'..='\u{ffff}' => text.push_str(&format!("\\u{:04x}", u32::from(char))),
+        _ => text.push_str(&format!("\\U{:08x}", u32::from(char))),
+    }
+}
+
+/// Whether a terminal shows it as it is: letters, marks, numbers, punctuation, symbols and the ASCII space.
+#[must_use]
+pub fn is_printable(char: char) -> bool {
     use GeneralCategory::{
         Control, Format, LineSeparator, ParagraphSeparator, PrivateUse, SpaceSeparator, Surrogate, Unassigned,
     };

@@ -1,0 +1,193 @@
+//! What a plan relied on, as digests: so that whoever applies it later can tell what has moved since.
+//!
+//! A plan relies on what it found where it acts, and on what it found of the things that these depend on. What stays
+//! as it is and decides nothing may move as it likes.
+//!
+//! Digests of what is sensitive are keyed, so that nobody can try values until one fits; without a key there are none.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+
+use fleet_lang::{Kind, Value};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use super::of::Secret;
+use crate::address::{Address, Item, ScopeStep};
+use crate::plan::{Action, Plan, Step};
+
+/// What was found at one address.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Fact {
+    /// Where.
+    pub address: String,
+    /// The number of an older object of this address.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deposed: Option<u32>,
+    /// The digests of its attributes, none for those that cannot be compared; none at all if nothing was there.
+    pub found: Option<BTreeMap<String, Option<String>>>,
+}
+
+/// Something that is not as it was when the plan was made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Moved {
+    /// Where.
+    pub address: String,
+    /// What.
+    pub what: What,
+}
+
+/// How it moved.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum What {
+    /// It was there, and is gone.
+    Gone,
+    /// Nothing was there, and something is.
+    Appeared,
+    /// This attribute is another.
+    Attribute(String),
+    /// The plan relied on it, and it was not looked at now.
+    NotFound,
+}
+
+/// What a plan relies on, in the order of the addresses.
+#[must_use]
+pub fn facts(plan: &Plan, keyed: Option<&dyn Fn(&[u8]) -> String>) -> Vec<Fact> {
+    let relied_on = relied_on(plan);
+    let current = plan.steps.iter().filter(|(address, _)| relied_on.contains(*address));
+    let current = current.map(|(address, step)| (address, None, step));
+    let older = plan
+        .deposed
+        .iter()
+        .flat_map(|(address, steps)| steps.iter().map(move |(number, step)| (address, Some(*number), step)));
+    current.chain(older).map(|(address, deposed, step)| fact(address, deposed, step, keyed)).collect()
+}
+
+/// What the plan relied on that is not so any more, each by its name. An attribute without a digest on either side
+/// cannot be compared and is not said to have moved.
+#[must_use]
+pub fn moved(then: &[Fact], now: &[Fact]) -> Vec<Moved> {
+    let key = |fact: &Fact| (fact.address.clone(), fact.deposed);
+    let now: HashMap<_, _> = now.iter().map(|fact| (key(fact), fact)).collect();
+    let mut moved = Vec::new();
+    for fact in then {
+        let mut say = |what| moved.push(Moved { address: fact.address.clone(), what });
+        match (&fact.found, now.get(&key(fact)).map(|fact| &fact.found)) {
+            (_, None) => say(What::NotFound),
+            (Some(_), Some(None)) => say(What::Gone),
+            (None, Some(Some(_))) => say(What::Appeared),
+            (None, Some(None)) => {}
+            (Some(then), Some(Some(now))) => {
+                let names: BTreeSet<&String> = then.keys().chain(now.keys()).collect();
+                let differs = |name: &&&String| match (then.get(**name), now.get(**name)) {
+                    (Some(Some(then)), Some(Some(now))) => then != now,
+                    (Some(None), _) | (_, Some(None)) => false,
+                    _ => true,
+                };
+                names.iter().filter(differs).for_each(|name| say(What::Attribute((*name).clone())));
+            }
+        }
+    }
+    moved
+}
+
+impl std::fmt::Display for Moved {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let address = &self.address;
+        match &self.what {
+            What::Gone => write!(f, "{address} is gone"),
+            What::Appeared => write!(f, "{address} is there now"),
+            What::Attribute(name) => write!(f, "{address}: `{name}` has changed"),
+            What::NotFound => write!(f, "{address} was not looked at"),
+        }
+    }
+}
+
+/// The addresses whose observation decides what the plan does.
+fn relied_on(plan: &Plan) -> HashSet<&Address> {
+    let acts = |step: &Step| step.action != Action::Keep && step.action != Action::Record;
+    let mut blocks: HashMap<String, Vec<&Address>> = HashMap::new();
+    for address in plan.steps.keys() {
+        blocks.entry(block(address.scope.steps(), Some(&address.item))).or_default().push(address);
+    }
+    let mut found = HashSet::new();
+    let mut seen = HashSet::new();
+    for (address, step) in plan.steps.iter().filter(|(_, step)| acts(step)) {
+        found.insert(address);
+        for target in step.record.depends_on.iter().filter(|target| seen.insert(*target)) {
+            let of_block = blocks.get(&block(target.scope.steps(), target.item.as_ref()));
+            found.extend(of_block.into_iter().flatten().filter(|address| target.covers(address)));
+        }
+    }
+    found
+}
+
+/// The name of a block, the same for all of its instances.
+fn block(scope: &[ScopeStep], item: Option<&Item>) -> String {
+    let mut name = String::new();
+    for step in scope {
+        let (word, of) = match step {
+            ScopeStep::Module(of, _) => ("module.", of),
+            ScopeStep::Fleet(of, _) => ("fleet.", of),
+        };
+        name.extend([word, of, "."]);
+    }
+    if let Some(item) = item {
+        name.push_str(&item.to_string());
+    }
+    name
+}
+
+fn fact(
+    address: &Address,
+    deposed: Option<u32>,
+    step: &Step,
+    keyed: Option<&dyn Fn(&[u8]) -> String>,
+) -> Fact {
+    let address = address.to_string();
+    let secret = Secret::of(step);
+    let digest = |name: &str, value: &Value| {
+        // The place is part of what is digested, so that equal secrets in two places do not look equal.
+        let mut bytes = format!("{address}\0{name}\0").into_bytes();
+        write(value, &mut bytes);
+        if secret.holds(name) {
+            keyed.map(|keyed| keyed(&bytes))
+        } else {
+            Some(hex::encode(Sha256::digest(&bytes)))
+        }
+    };
+    let entries = step.before.as_ref().map(|before| before.entries().into_iter().flatten());
+    let found =
+        entries.map(|entries| entries.map(|(name, value)| (name.to_string(), digest(name, value))).collect());
+    Fact { address, deposed, found }
+}
+
+/// A value as bytes, the same for equal values and for no others.
+fn write(value: &Value, bytes: &mut Vec<u8>) {
+    let text = |text: &str, bytes: &mut Vec<u8>| {
+        bytes.extend((text.len() as u64).to_le_bytes());
+        bytes.extend(text.as_bytes());
+    };
+    match &value.kind {
+        Kind::Null(_) => bytes.push(b'0'),
+        Kind::Unknown(_) => bytes.push(b'?'),
+        Kind::Bool(value) => bytes.extend([b'b', u8::from(*value)]),
+        Kind::Number(number) => {
+            bytes.push(b'n');
+            text(&number.to_exact_text(), bytes);
+        }
+        Kind::String(string) => {
+            bytes.push(b's');
+            text(string, bytes);
+        }
+        Kind::List(_) | Kind::Set(_) | Kind::Tuple(_) | Kind::Map(_) | Kind::Object(_) => {
+            let items = value.items().unwrap_or_default();
+            bytes.push(b'[');
+            items.iter().for_each(|item| write(item, bytes));
+            for (name, entry) in value.entries().into_iter().flatten() {
+                text(name, bytes);
+                write(entry, bytes);
+            }
+            bytes.push(b']');
+        }
+    }
+}

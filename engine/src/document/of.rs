@@ -1,0 +1,237 @@
+//! A plan → its document.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use fleet_lang::{Marks, Value};
+use fleet_syntax::diagnostic::Severity;
+use fleet_syntax::{Diagnostics, Sources, Span};
+
+use super::facts::facts;
+use super::{
+    Action, Because, Change, Deferred, Document, Drift, FORMAT, Goal, Header, LeftOut, Output, Place, Reason,
+    Shown, Step, Summary, Warning,
+};
+use crate::diff;
+use crate::plan::{self, Plan, Why};
+
+/// What a document says beside the plan.
+pub struct Context<'a> {
+    /// Where the plan comes from.
+    pub header: Header,
+    /// What was found while planning; the warnings stand in the document.
+    pub diagnostics: &'a Diagnostics,
+    /// The texts that places lie in.
+    pub sources: &'a Sources,
+    /// The keyed digest for what is sensitive; without one there are no digests of it.
+    pub keyed: Option<&'a dyn Fn(&[u8]) -> String>,
+}
+
+impl Document {
+    /// What may be published of a plan.
+    #[must_use]
+    pub fn of(plan: &Plan, context: &Context<'_>) -> Document {
+        let current = plan.steps.iter().map(|(address, step)| (address, None, step));
+        let older = plan.deposed.iter().flat_map(|(address, steps)| {
+            steps.iter().map(move |(number, step)| (address, Some(*number), step))
+        });
+        let mut steps = Vec::new();
+        for (address, deposed, step) in current.chain(older) {
+            if let Some(action) = action(step) {
+                steps.push(document_of(&address.to_string(), deposed, action, step, context.sources));
+            }
+        }
+        let all = plan.steps.len() + plan.deposed.values().map(BTreeMap::len).sum::<usize>();
+        let keep = all - steps.len();
+        let left_out = plan.left_out.iter().map(|(address, why)| LeftOut {
+            address: address.to_string(),
+            because: match why {
+                plan::LeftOut::NotTargeted => Because::NotTargeted,
+                plan::LeftOut::Excluded => Because::Excluded,
+                plan::LeftOut::DependsOn(on) => Because::DependsOn { on: on.to_string() },
+            },
+        });
+        let mut document = Document {
+            format: FORMAT,
+            goal: match plan.goal {
+                plan::Goal::Converge => Goal::Converge,
+                plan::Goal::Destroy => Goal::Destroy,
+                plan::Goal::RefreshOnly => Goal::RefreshOnly,
+            },
+            header: context.header.clone(),
+            summary: Summary::default(),
+            steps,
+            deferred: plan.deferred.iter().map(deferred).collect(),
+            left_out: left_out.collect(),
+            outputs: plan.outputs.iter().map(|(name, change)| output(name, change)).collect(),
+            warnings: warnings(context.diagnostics, context.sources),
+            extra_rounds: plan.extra_rounds,
+            facts: facts(plan, context.keyed),
+        };
+        document.summary = document.count(keep);
+        document
+    }
+}
+
+/// What is said of a step; nothing if nothing is done.
+fn action(step: &plan::Step) -> Option<Action> {
+    Some(match step.action {
+        plan::Action::Keep if step.moved_from.is_none() && !matches!(step.why, Why::Imported(_)) => {
+            return None;
+        }
+        plan::Action::Keep | plan::Action::Record => Action::Record,
+        plan::Action::Read => Action::Read,
+        plan::Action::Create => Action::Create,
+        plan::Action::Update => Action::Update,
+        plan::Action::Replace { .. } => Action::Replace,
+        plan::Action::Destroy => Action::Destroy,
+        plan::Action::Forget => Action::Forget,
+    })
+}
+
+fn document_of(
+    address: &str,
+    deposed: Option<u32>,
+    action: Action,
+    step: &plan::Step,
+    sources: &Sources,
+) -> Step {
+    let secret = Secret::of(step);
+    // What stays or goes is known from observation, which has no marks; what is made has the marks of the wish.
+    let before = step.before.as_ref().map(|before| secret.hide(before));
+    let after = match action {
+        Action::Destroy | Action::Forget => None,
+        Action::Record | Action::Read => Some(secret.hide(&step.record.value)),
+        Action::Create | Action::Update | Action::Replace => Some(Shown::of(&step.record.value)),
+    };
+    let change = |change: &diff::Change| Change {
+        attribute: change.name.to_string(),
+        forces_replacement: change.forces_replace,
+    };
+    let drift = |change: &diff::Change| Drift {
+        attribute: change.name.to_string(),
+        before: secret.hide_attribute(&change.name, &change.before),
+        after: secret.hide_attribute(&change.name, &change.after),
+    };
+    Step {
+        address: address.to_owned(),
+        deposed,
+        kind: step.record.kind.to_string(),
+        action,
+        create_first: step.action == plan::Action::Replace { create_first: true },
+        reason: reason(&step.why),
+        moved_from: step.moved_from.as_ref().map(ToString::to_string),
+        declared_at: step.declared_at.map(|span| place(span, sources)),
+        before,
+        after: after.map(|after| without_own_name(after, address)),
+        changes: step.changes.iter().map(change).collect(),
+        drift: step.drift.iter().map(drift).collect(),
+    }
+}
+
+/// The attributes of a step that hold something secret, before or after.
+pub(super) struct Secret<'a> {
+    sealed: BTreeSet<&'a str>,
+    step: &'a plan::Step,
+}
+
+impl<'a> Secret<'a> {
+    pub(super) fn of(step: &'a plan::Step) -> Secret<'a> {
+        let head = |path: &'a Arc<str>| path.split(['.', '[']).next().unwrap_or(path);
+        Secret { sealed: step.record.sealed.keys().map(head).collect(), step }
+    }
+
+    /// Whether an attribute is, was or will be secret in any part.
+    pub(super) fn holds(&self, name: &str) -> bool {
+        let is = |value: &Value| is_secret(value.marks_deep());
+        let in_change =
+            |change: &diff::Change| *change.name == *name && (is(&change.before) || is(&change.after));
+        self.sealed.contains(name)
+            || is_secret(self.step.record.value.marks)
+            || self.step.record.value.entries().and_then(|all| all.get(name)).is_some_and(is)
+            || self.step.changes.iter().chain(&self.step.drift).any(in_change)
+    }
+
+    fn hide(&self, object: &Value) -> Shown {
+        let Some(entries) = object.entries() else { return Shown::of(object) };
+        let entry = |(name, value): (&Arc<str>, &Value)| (name.clone(), self.hide_attribute(name, value));
+        Shown::Map(entries.iter().map(entry).collect())
+    }
+
+    fn hide_attribute(&self, name: &str, value: &Value) -> Shown {
+        let shown = Shown::of(value);
+        let plain = matches!(shown, Shown::Null | Shown::Unknown { .. });
+        if !plain && self.holds(name) { Shown::Sensitive } else { shown }
+    }
+}
+
+fn is_secret(marks: Marks) -> bool {
+    marks.contains(Marks::SENSITIVE) || marks.contains(Marks::EPHEMERAL)
+}
+
+/// A result that waits for the very step it belongs to waits for nothing that a reader has to be told.
+fn without_own_name(mut after: Shown, address: &str) -> Shown {
+    if let Shown::Map(entries) = &mut after {
+        for (name, value) in entries {
+            let own = |awaits: &str| {
+                awaits.strip_prefix(address).and_then(|rest| rest.strip_prefix('.')) == Some(&**name)
+            };
+            if matches!(value, Shown::Unknown { awaits: Some(awaits) } if own(awaits)) {
+                *value = Shown::Unknown { awaits: None };
+            }
+        }
+    }
+    after
+}
+
+fn reason(why: &Why) -> Reason {
+    match why {
+        Why::Declared => Reason::Declared,
+        Why::Vanished => Reason::Vanished,
+        Why::Found => Reason::Found,
+        Why::Imported(id) => Reason::Imported { id: id.to_string() },
+        Why::NotDeclared => Reason::NotDeclared,
+        Why::Asked => Reason::Asked,
+        Why::SameAs(address) => Reason::SameAs { address: address.to_string() },
+        Why::Triggered(by) => Reason::Triggered { by: by.to_string() },
+        Why::Released => Reason::Released,
+        Why::Deposed => Reason::Deposed,
+    }
+}
+
+fn deferred(deferred: &plan::Deferred) -> Deferred {
+    Deferred { address: deferred.address.clone(), awaits: deferred.awaits.as_deref().map(str::to_owned) }
+}
+
+fn output(name: &Arc<str>, change: &plan::OutputChange) -> Output {
+    // A value that turned secret was none before, and one that is secret no more may still be one to others.
+    let is = |value: &Option<Value>| value.as_ref().is_some_and(|value| is_secret(value.marks_deep()));
+    let secret = is(&change.before) || is(&change.after);
+    let shown = |value: &Value| match Shown::of(value) {
+        open @ (Shown::Null | Shown::Unknown { .. }) => open,
+        _ if secret => Shown::Sensitive,
+        open => open,
+    };
+    Output {
+        name: name.to_string(),
+        before: change.before.as_ref().map(shown),
+        after: change.after.as_ref().map(shown),
+    }
+}
+
+fn warnings(diagnostics: &Diagnostics, sources: &Sources) -> Vec<Warning> {
+    let warnings = diagnostics.iter().filter(|diagnostic| diagnostic.severity == Severity::Warning);
+    let warning = |warning: &fleet_syntax::Diagnostic| Warning {
+        summary: warning.summary.clone(),
+        detail: warning.detail.clone(),
+        address: warning.address.clone(),
+        at: warning.span.map(|span| place(span, sources)),
+        help: warning.help.clone(),
+    };
+    warnings.map(warning).collect()
+}
+
+fn place(span: Span, sources: &Sources) -> Place {
+    let source = sources.get(span.file);
+    Place { file: source.name.clone(), line: source.position(span.start).line }
+}

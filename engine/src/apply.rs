@@ -3,6 +3,7 @@
 //! The configuration is walked once more, because what one step makes decides what the next one wishes. Of every step
 //! the intent is on disk before anything is touched, and the thing is read back before it is recorded.
 
+pub mod retry;
 pub mod schedule;
 
 use std::collections::BTreeMap;

@@ -18,6 +18,7 @@ use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::time::Duration;
 
 use fleet_lang::Value;
 
@@ -200,6 +201,8 @@ pub struct Error {
     pub message: String,
     /// Whether trying again may help.
     pub transient: bool,
+    /// The other side asked not to be tried again sooner.
+    pub retry_after: Option<Duration>,
     /// What to do next.
     pub help: Option<String>,
     source: Option<Arc<dyn std::error::Error + Send + Sync>>,
@@ -229,12 +232,18 @@ impl<T> Change<T> {
 impl Error {
     /// Trying again will not help.
     pub fn permanent(message: impl Into<String>) -> Error {
-        Error { message: message.into(), transient: false, help: None, source: None }
+        Error { message: message.into(), transient: false, retry_after: None, help: None, source: None }
     }
 
     /// Trying again may help.
     pub fn transient(message: impl Into<String>) -> Error {
         Error { transient: true, ..Error::permanent(message) }
+    }
+
+    /// Trying again sooner than this will not help.
+    #[must_use]
+    pub fn after(self, retry_after: Duration) -> Error {
+        Error { retry_after: Some(retry_after), ..self }
     }
 
     /// Adds the cause, which the message must not repeat.

@@ -11,6 +11,7 @@
 //! - `computed`: reality alone gives it; the type must be `Option`
 //! - `optional_computed`: the user may give it, otherwise reality does; the type must be `Option`
 //! - `follows = "other"`: a computed value that may change when that argument changes
+//! - `copies = "other"`: a computed value that equals that argument
 
 use proc_macro2::TokenStream;
 use quote::quote;
@@ -33,6 +34,7 @@ struct Column<'a> {
     presence: &'static str,
     default: Option<Expr>,
     follows: Option<String>,
+    copies: Option<String>,
     replace: bool,
     secret: bool,
     write_only: bool,
@@ -46,6 +48,9 @@ fn expand(input: &DeriveInput) -> Result<TokenStream> {
         return Err(Error::new_spanned(&input.ident, "a schema needs named fields"));
     };
     let columns = fields.named.iter().map(Column::of).collect::<Result<Vec<_>>>()?;
+    for column in &columns {
+        column.check_names(&columns)?;
+    }
     let (ident, doc) = (&input.ident, doc_of(&input.attrs));
     let attributes = columns.iter().map(Column::schema);
     let to_value = columns.iter().map(|column| {
@@ -93,6 +98,7 @@ impl Column<'_> {
             presence: if optional { "Optional" } else { "Required" },
             default: None,
             follows: None,
+            copies: None,
             replace: false,
             secret: false,
             write_only: false,
@@ -123,9 +129,19 @@ impl Column<'_> {
                 self.default = Some(pair.value.clone());
             }
             ("follows", Meta::NameValue(pair)) => self.follows = Some(text_of(&pair.value)?),
+            ("copies", Meta::NameValue(pair)) => self.copies = Some(text_of(&pair.value)?),
             _ => return Err(Error::new_spanned(meta, "not known to `#[fleet(...)]`")),
         }
         Ok(())
+    }
+
+    /// Other attributes that it names must be there.
+    fn check_names(&self, all: &[Column<'_>]) -> Result<()> {
+        let named = self.follows.iter().chain(&self.copies);
+        match named.into_iter().find(|name| !all.iter().any(|column| column.name == **name)) {
+            Some(name) => Err(Error::new_spanned(self.field, format!("there is no field `{name}`"))),
+            None => Ok(()),
+        }
     }
 
     fn schema(&self) -> TokenStream {
@@ -136,10 +152,11 @@ impl Column<'_> {
             Some(value) => quote! { Some(attributes::Field::to_value(&<#ty as From<_>>::from(#value))) },
             None => quote! { None },
         };
-        let follows = match &self.follows {
-            Some(other) => quote! { Some(#other.into()) },
+        let other = |name: &Option<String>| match name {
+            Some(name) => quote! { Some(#name.into()) },
             None => quote! { None },
         };
+        let (follows, copies) = (other(&self.follows), other(&self.copies));
         quote! {
             (#name.into(), schema::Attribute {
                 ty: <#ty as attributes::Field>::ty(),
@@ -149,6 +166,7 @@ impl Column<'_> {
                 write_only: #write_only,
                 forces_replace: #replace,
                 follows: #follows,
+                copies: #copies,
                 doc: #doc.into(),
             })
         }

@@ -92,7 +92,8 @@ mod tests {
     use super::*;
     use crate::schema::Attribute;
 
-    /// `a` and `kept` are arguments, `id` and `copy` results (`copy` follows `a`), `free` is either's, `place` forces.
+    /// `a` and `kept` are arguments, `id`, `copy` and `same` results (`copy` follows `a`, `same` equals it), `free` is
+    /// either's, `place` forces.
     fn schema() -> Schema {
         let new = |presence| Attribute::new(Type::String, presence);
         Schema {
@@ -104,6 +105,7 @@ mod tests {
                 ("sent".into(), Attribute { write_only: true, ..new(Presence::Optional) }),
                 ("id".into(), new(Presence::Computed)),
                 ("copy".into(), Attribute { follows: Some("a".into()), ..new(Presence::Computed) }),
+                ("same".into(), Attribute { copies: Some("a".into()), ..new(Presence::Computed) }),
             ]
             .into(),
             ..Schema::default()
@@ -162,6 +164,7 @@ mod tests {
             assert_eq!(get(&after, "id").as_str(), Some("id"));
             assert_eq!(get(&after, "free").as_str(), Some("free"));
             assert_eq!(get(&after, "copy").as_str(), expected);
+            assert_eq!(get(&after, "same").as_str(), Some(a));
         };
         check("a", Some("copy"));
         check("b", None);
@@ -170,7 +173,9 @@ mod tests {
     #[test]
     fn results_of_what_is_made_name_what_they_wait_for() {
         let wish = object([("a", "a".into()), ("place", "place".into())]);
-        let Kind::Unknown(id) = get(&created(&schema(), "x.y", &wish), "id").kind else { panic!("known") };
+        let made = created(&schema(), "x.y", &wish);
+        let Kind::Unknown(id) = get(&made, "id").kind else { panic!("known") };
         assert_eq!(id.awaits.as_deref(), Some("x.y.id"));
+        assert_eq!(get(&made, "same").as_str(), Some("a"));
     }
 }

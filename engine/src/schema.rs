@@ -35,6 +35,8 @@ pub struct Attribute {
     pub forces_replace: bool,
     /// The argument whose change may change this computed value, so that an update leaves it unknown until done.
     pub follows: Option<Arc<str>>,
+    /// The argument that this computed value equals, so that a plan knows it as soon as it knows the argument.
+    pub copies: Option<Arc<str>>,
     /// What it is, in Markdown; the first sentence is the summary.
     pub doc: String,
 }
@@ -226,6 +228,7 @@ impl Attribute {
             write_only: false,
             forces_replace: false,
             follows: None,
+            copies: None,
             doc: String::new(),
         }
     }

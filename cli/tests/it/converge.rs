@@ -242,11 +242,11 @@ resource "core_file" "other" {
 fn what_cannot_be_told_yet_is_left_alone_until_it_can() {
     let text = r#"
 resource "core_value" "v" {
-  input = "one"
+  triggers_replace = "one"
 }
 
 resource "core_file" "f" {
-  for_each = toset([core_value.v.output])
+  for_each = toset(["${substr(core_value.v.id, 0, 0)}${core_value.v.triggers_replace}"])
   path     = "${each.key}.txt"
   content  = "x"
 }
@@ -259,8 +259,8 @@ resource "core_file" "f" {
 
     edit(&site, "\"one\"", "\"two\"");
     let plan = site.fleet(["plan"]).ok();
-    assert_eq!(changes(&plan), ["~ core_value.v", "input ="], "{plan}");
-    assert!(plan.contains("Not planned yet: core_file.f, which waits for core_value.v.output."), "{plan}");
+    assert_eq!(changes(&plan), ["-/+ core_value.v", "triggers_replace ="], "{plan}");
+    assert!(plan.contains("Not planned yet: core_file.f, which waits for core_value.v.id."), "{plan}");
     site.fleet(["apply", "--auto-approve"]).ok();
     assert!(site.path().join("one.txt").exists());
     site.fleet(["apply", "--auto-approve"]).ok();
@@ -272,8 +272,10 @@ resource "core_file" "f" {
 #[test]
 fn what_must_hold_before_holds_at_apply_too() {
     let text = r#"
-resource "core_value" "v" {
-  input = "wrong"
+resource "core_value" "v" {}
+
+resource "core_value" "w" {
+  input = "${substr(core_value.v.id, 0, 0)}wrong"
 }
 
 resource "core_file" "guarded" {
@@ -281,7 +283,7 @@ resource "core_file" "guarded" {
   content = "x"
   lifecycle {
     precondition {
-      condition     = core_value.v.output == "right"
+      condition     = core_value.w.output == "right"
       error_message = "The value must be right."
     }
   }

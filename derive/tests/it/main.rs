@@ -26,6 +26,9 @@ struct Door {
     /// Its number, given by the house.
     #[fleet(computed, follows = "room")]
     number: Option<i64>,
+    /// What its sign says.
+    #[fleet(computed, copies = "sign")]
+    label: Option<String>,
     r#type: Option<Vec<String>>,
     labels: BTreeMap<String, bool>,
 }
@@ -37,6 +40,7 @@ fn door() -> Door {
         sign: None,
         code: Some("7".into()),
         number: Some(3),
+        label: None,
         r#type: Some(vec!["oak".into()]),
         labels: [("open".to_owned(), true)].into(),
     }
@@ -58,9 +62,11 @@ fn the_schema_says_what_the_struct_says() {
     check("code", Attribute { sensitive: true, write_only: true, ..code });
     let number = new(Type::Number, Presence::Computed, "Its number, given by the house.");
     check("number", Attribute { follows: Some("room".into()), ..number });
+    let label = new(Type::String, Presence::Computed, "What its sign says.");
+    check("label", Attribute { copies: Some("sign".into()), ..label });
     check("type", new(Type::list(Type::String), Presence::Optional, ""));
     check("labels", new(Type::map(Type::Bool), Presence::Required, ""));
-    assert_eq!(schema.attributes.len(), 7);
+    assert_eq!(schema.attributes.len(), 8);
 }
 
 #[test]

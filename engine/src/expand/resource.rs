@@ -178,7 +178,9 @@ pub fn with_results(
         let given = object.get(name).is_some_and(|value| !value.is_null());
         if attribute.presence.is_computed() && !given {
             let marks = if attribute.sensitive { Marks::SENSITIVE } else { Marks::NONE };
-            object.insert(name.clone(), result(name, &attribute.ty).mark(marks));
+            let copied = attribute.copies.as_ref().and_then(|other| arguments.get(other)).cloned();
+            let value = copied.unwrap_or_else(|| result(name, &attribute.ty));
+            object.insert(name.clone(), value.mark(marks));
         }
     }
     Value::object(object).mark(declared.marks)

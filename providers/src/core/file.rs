@@ -27,13 +27,13 @@ use super::{Acting, Looking};
 pub(super) struct File {
     /// Where it lies; relative to the directory that fleet works in.
     #[fleet(replace)]
-    path: String,
+    pub(super) path: String,
     /// The whole content. A file that is not UTF-8 text is observed as null.
     #[fleet(required)]
-    content: Option<String>,
+    pub(super) content: Option<String>,
     /// The permission bits, in octal.
     #[fleet(default = "0644")]
-    mode: String,
+    pub(super) mode: String,
 }
 
 impl Resource for File {
@@ -41,9 +41,7 @@ impl Resource for File {
     const ID: Option<&'static str> = Some("the path");
 
     fn normalize(&mut self) -> Result<(), Misfit> {
-        if self.path.is_empty() || self.path.contains('\0') {
-            return Err(Misfit::new("path", "a path is needed"));
-        }
+        check_path(&self.path)?;
         let bits = parse_mode(&self.mode)
             .ok_or_else(|| Misfit::new("mode", "up to four octal digits are needed, such as \"0644\""))?;
         self.mode = format_mode(bits);
@@ -56,11 +54,7 @@ impl ApiKind for File {
     type Writer = Acting;
 
     async fn observe(reader: &Looking, batch: Vec<At<File>>) -> Vec<Result<Option<File>, Error>> {
-        let (n_asked, directory) = (batch.len(), reader.directory.clone());
-        let look = move || batch.into_iter().map(|at| look(&directory, path_of(at))).collect();
-        spawn_blocking(look).await.unwrap_or_else(|_| {
-            (0..n_asked).map(|_| Err(Error::permanent("looking at files was interrupted"))).collect()
-        })
+        look(reader, batch.into_iter().map(path_of).collect()).await
     }
 
     async fn apply(self, writer: &Acting, _: Change<File>) -> Result<File, Error> {
@@ -92,7 +86,22 @@ fn path_of(at: At<File>) -> String {
     }
 }
 
-fn look(directory: &Path, path: String) -> Result<Option<File>, Error> {
+/// A path can be used as one.
+pub(super) fn check_path(path: &str) -> Result<(), Misfit> {
+    let fits = !path.is_empty() && !path.contains('\0');
+    if fits { Ok(()) } else { Err(Misfit::new("path", "a path is needed")) }
+}
+
+/// Looks at files by their paths; `None` where there is nothing.
+pub(super) async fn look(reader: &Looking, paths: Vec<String>) -> Vec<Result<Option<File>, Error>> {
+    let (n_asked, directory) = (paths.len(), reader.directory.clone());
+    let look = move || paths.into_iter().map(|path| look_at(&directory, path)).collect();
+    spawn_blocking(look).await.unwrap_or_else(|_| {
+        (0..n_asked).map(|_| Err(Error::permanent("looking at files was interrupted"))).collect()
+    })
+}
+
+fn look_at(directory: &Path, path: String) -> Result<Option<File>, Error> {
     let target = directory.join(&path);
     let fail = |error| Error::permanent(format!("cannot read `{path}`")).because(error);
     let metadata = match fs::symlink_metadata(&target) {

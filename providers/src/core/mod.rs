@@ -3,11 +3,12 @@
 use std::path::PathBuf;
 
 use fleet_derive::Schema;
-use fleet_engine::kind::{Kind, Of};
+use fleet_engine::kind::{Data, Kind, Of};
 use fleet_engine::provider::Provider;
 use fleet_engine::resource::Error;
 
 mod file;
+mod file_data;
 mod value;
 
 /// The provider.
@@ -53,6 +54,7 @@ impl Provider for Core {
     type Writer = Acting;
     const KINDS: &'static [&'static dyn Kind<Looking, Acting>] =
         &[&Of::<file::File>::KIND, &Of::<value::CoreValue>::KIND];
+    const DATA: &'static [&'static dyn Data<Looking>] = &[&Of::<file_data::FileData>::KIND];
 
     async fn reader(&self, _: Settings) -> Result<Looking, Error> {
         Ok(Looking { directory: self.directory.clone() })

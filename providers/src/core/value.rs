@@ -24,7 +24,7 @@ pub(super) struct CoreValue {
     #[fleet(replace)]
     triggers_replace: Option<Value>,
     /// The value of `input`, as of the last apply.
-    #[fleet(computed, follows = "input")]
+    #[fleet(computed, copies = "input")]
     output: Option<Value>,
     /// A random name, new with each replacement.
     #[fleet(computed)]

@@ -14,6 +14,7 @@ use std::io::{self, Write};
 use fleet_syntax::{Diagnostic, Severity, Sources};
 
 use crate::Env;
+pub(crate) use snippet::clean;
 
 /// The diagnostics as text, each followed by an empty line, and how many there are.
 #[must_use]

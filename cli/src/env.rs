@@ -5,6 +5,7 @@ use std::io::{self, BufRead, BufWriter, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
 use crate::Failure;
+use crate::output::Output;
 use crate::outside::{Machine, Stage};
 
 /// The surroundings of a command.
@@ -18,7 +19,7 @@ pub struct Env {
     /// Where results go.
     pub stdout: Box<dyn Write + Send>,
     /// Where complaints and progress go.
-    pub stderr: Box<dyn Write + Send>,
+    pub stderr: Output,
     /// Which of the three a person sits at.
     pub terminal: Terminal,
 }
@@ -53,7 +54,7 @@ impl Env {
                 .collect(),
             stdin: Box::new(io::BufReader::new(io::stdin())),
             stdout,
-            stderr: Box::new(io::stderr()),
+            stderr: Output::new(io::stderr()),
             terminal,
         }
     }
@@ -86,6 +87,11 @@ impl Env {
         self.var("NO_COLOR").is_none() && self.var("TERM") != Some("dumb")
     }
 
+    /// Where a file that the user named is.
+    pub(crate) fn path(&self, path: &Path) -> PathBuf {
+        self.cwd.join(path)
+    }
+
     /// Works in another directory from now on.
     pub(crate) fn enter(&mut self, directory: &Path) -> Result<(), Failure> {
         let target = self.cwd.join(directory);
@@ -95,4 +101,9 @@ impl Env {
         self.cwd = target;
         Ok(())
     }
+}
+
+/// The rows and columns of the terminal behind standard error.
+pub(crate) fn screen() -> (u16, u16) {
+    console::Term::stderr().size()
 }

@@ -1,10 +1,10 @@
 //! How a command ends, well or badly.
 
 use std::fmt::Display;
-use std::io;
+use std::io::{self, Write};
 use std::process::ExitCode;
 
-use crate::Env;
+use crate::{Env, diagnostics};
 
 /// How a command ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -95,11 +95,12 @@ impl Failure {
         };
         let (red, cyan, plain) =
             if env.color_on_stderr() { ("\x1b[1;31m", "\x1b[36m", "\x1b[0m") } else { ("", "", "") };
+        let clean = |text: &str| diagnostics::clean(text).collect::<String>();
         // Output so far belongs before the complaint. If neither can be written, nobody is left to be told.
         let _ = env.stdout.flush();
-        let _ = writeln!(env.stderr, "{red}error:{plain} {summary}");
+        let _ = writeln!(env.stderr, "{red}error:{plain} {}", clean(&summary));
         if let Some(help) = help {
-            let _ = writeln!(env.stderr, "{cyan}help:{plain} {help}");
+            let _ = writeln!(env.stderr, "{cyan}help:{plain} {}", clean(&help));
         }
         Exit::Failed
     }

@@ -6,24 +6,32 @@
 //! 4. [`diagnostics`]: what is wrong with the configuration, drawn for people or as JSON
 //! 5. [`outside`]: the machine, as expressions see it
 //! 6. `configuration`: what a command works on; `converge`: what plan, apply and destroy share
+//! 7. [`progress`]: who is told what a run does; [`interrupt`]: signals; `log`: what is done inside
 //!
 //! [`run`] is all there is to call: tests and the program use it alike.
 
 use std::ffi::OsString;
+use std::io::Write as _;
 
 use clap::{CommandFactory, FromArgMatches, Parser};
 
 mod backend;
+pub mod clock;
 pub mod commands;
 mod configuration;
 mod converge;
 pub mod diagnostics;
 pub mod env;
 pub mod failure;
+pub mod interrupt;
+mod log;
+mod output;
 pub mod outside;
+pub mod progress;
 
 pub use env::{Env, Terminal};
 pub use failure::{Exit, Failure};
+pub use output::Output;
 
 /// Nested expressions are walked by recursion. The parser bounds their depth; this makes room for that bound.
 const STACK_BYTES: usize = 256 << 20;
@@ -55,6 +63,8 @@ struct Global {
     /// Print without colour; setting NO_COLOR does the same
     #[arg(long, global = true)]
     no_color: bool,
+    #[command(flatten)]
+    log: log::LogArgs,
 }
 
 /// Runs one command line, program name first, and says how it ended.
@@ -93,6 +103,7 @@ fn dispatch(args: &[OsString], env: &mut Env) -> Result<Exit, Failure> {
     if let Some(directory) = &cli.global.directory {
         env.enter(directory)?;
     }
+    let _log = log::start(env, &cli.global.log)?;
     cli.command.run(env)
 }
 

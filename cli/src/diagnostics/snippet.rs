@@ -66,7 +66,7 @@ impl<'a> Snippet<'a> {
 }
 
 /// Text with nothing in it that could take hold of a terminal or reorder what a person reads.
-pub(super) fn clean(text: &str) -> impl Iterator<Item = char> {
+pub(crate) fn clean(text: &str) -> impl Iterator<Item = char> {
     text.chars().map(|c| match c {
         '\t' | '\n' => c,
         '\0'..='\x1f' => char::from_u32(0x2400 + c as u32).unwrap_or(char::REPLACEMENT_CHARACTER),

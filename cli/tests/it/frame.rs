@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use fleet_cli::{Env, Exit, Terminal};
+use fleet_cli::{Env, Exit, Output, Terminal};
 
 use crate::support::Site;
 
@@ -64,7 +64,7 @@ fn a_reader_that_goes_away_is_no_drama() {
         vars: [].into(),
         stdin: Box::new(io::empty()),
         stdout: Box::new(Gone),
-        stderr: Box::new(Gone),
+        stderr: Output::new(Gone),
         terminal: Terminal::default(),
     };
     assert_eq!(fleet_cli::run(["fleet", "completions", "zsh"].map(Into::into), env), Exit::Failed);

@@ -7,5 +7,6 @@ mod converge;
 mod fmt;
 mod frame;
 mod init;
+mod log;
 mod support;
 mod validate;

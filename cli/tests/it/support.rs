@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-use fleet_cli::{Env, Exit, Terminal};
+use fleet_cli::{Env, Exit, Output, Terminal};
 
 /// A directory with a fleet in it, gone when the test ends.
 pub(crate) struct Site {
@@ -53,7 +53,7 @@ impl Site {
             vars: [("HOME".to_owned(), self.path().display().to_string())].into(),
             stdin: Box::new(io::Cursor::new(input.to_owned())),
             stdout: Box::new(stdout.clone()),
-            stderr: Box::new(stderr.clone()),
+            stderr: Output::new(stderr.clone()),
             terminal: Terminal::default(),
         };
         let args = std::iter::once("fleet").chain(args).map(OsString::from);

@@ -13,8 +13,8 @@ fn object(name: &str, deposed: Option<u32>) -> Object {
 }
 
 #[track_caller]
-fn check(event: Event<'_>, expected: Json) {
-    assert_eq!(serde_json::to_value(event).unwrap(), expected);
+fn check(event: Event<'_>, expected: impl Into<Json>) {
+    assert_eq!(serde_json::to_value(event).unwrap(), expected.into());
 }
 
 #[test]

@@ -95,6 +95,7 @@ impl Schedule {
     }
 
     /// The next task that may begin, if one may.
+    #[expect(clippy::should_implement_trait, reason = "no sequence: after none there may be more")]
     pub fn next(&mut self) -> Option<Ready> {
         if self.stopped {
             return None;

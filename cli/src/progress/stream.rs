@@ -89,6 +89,7 @@ fn escape(json: &str) -> std::borrow::Cow<'_, str> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
     use std::sync::Arc;
     use std::time::Duration;
 
@@ -112,6 +113,34 @@ mod tests {
             assert_eq!(json["at"], "2023-11-14T22:13:20.123Z");
         }
         insta::assert_snapshot!(text);
+    }
+
+    #[test]
+    fn the_manual_names_every_field_and_every_word() {
+        fn words(json: &serde_json::Value, found: &mut BTreeSet<String>) {
+            match json {
+                serde_json::Value::Array(items) => items.iter().for_each(|item| words(item, found)),
+                serde_json::Value::Object(fields) => {
+                    for (name, value) in fields {
+                        found.insert(name.clone());
+                        if let ("type" | "action" | "outcome" | "effect" | "on", Some(word)) =
+                            (&**name, value.as_str())
+                        {
+                            found.insert(word.to_owned());
+                        }
+                        words(value, found);
+                    }
+                }
+                _ => {}
+            }
+        }
+        let text = Text::default();
+        Script::new(&Stream::new(Box::new(text.clone()), then), &Arc::new(Stuck::default())).play();
+        let mut found = BTreeSet::new();
+        text.text().lines().for_each(|line| words(&serde_json::from_str(line).unwrap(), &mut found));
+        let manual = include_str!("../../../docs/reference/events.md");
+        let unnamed: Vec<_> = found.iter().filter(|word| !manual.contains(&format!("`{word}`"))).collect();
+        assert!(found.len() > 30 && unnamed.is_empty(), "{unnamed:?}");
     }
 
     #[test]

@@ -8,5 +8,6 @@ mod fmt;
 mod frame;
 mod init;
 mod log;
+mod pipelines;
 mod support;
 mod validate;

@@ -9,7 +9,6 @@ use fleet_engine::registry::Registry;
 use fleet_engine::state::State;
 use fleet_engine::{graph, render};
 use fleet_lang::{Outside, Value};
-use fleet_providers::builtin;
 use fleet_store::Backend;
 use fleet_syntax::Diagnostics;
 use fleet_syntax::diagnostic::has_errors;
@@ -59,7 +58,7 @@ impl Site {
         let site = Site {
             backend: backend(&configuration.config, &env.cwd)?,
             configuration,
-            providers: builtin(env.cwd.clone()),
+            providers: env.providers(),
             runtime: runtime.map_err(|error| Failure::of("the runtime cannot be started", &error))?,
         };
         Ok(site.tell(env, &site.configuration.diagnostics)?.then_some(site))

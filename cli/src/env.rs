@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::io::{self, BufRead, BufWriter, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
+use fleet_engine::registry::Registry;
+
 use crate::Failure;
 use crate::output::Output;
 use crate::outside::{Machine, Stage};
@@ -22,6 +24,8 @@ pub struct Env {
     pub stderr: Output,
     /// Which of the three a person sits at.
     pub terminal: Terminal,
+    /// Makes the providers that commands know; relative paths in their arguments start at the given directory.
+    pub providers: fn(PathBuf) -> Registry,
 }
 
 /// Which streams a person sits at.
@@ -56,7 +60,14 @@ impl Env {
             stdout,
             stderr: Output::new(io::stderr()),
             terminal,
+            providers: fleet_providers::builtin,
         }
+    }
+
+    /// The providers, working from the working directory.
+    #[must_use]
+    pub fn providers(&self) -> Registry {
+        (self.providers)(self.cwd.clone())
     }
 
     /// The machine as expressions see it from the working directory.

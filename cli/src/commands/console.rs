@@ -13,7 +13,6 @@ use std::sync::Arc;
 use fleet_engine::config::load::EXTENSION;
 use fleet_engine::expand::ArgumentsOnly;
 use fleet_lang::{Names, Outside, Value};
-use fleet_providers::builtin;
 use fleet_syntax::Sources;
 
 use self::session::Session;
@@ -45,7 +44,7 @@ pub(crate) fn console(env: &mut Env, args: &ConsoleArgs) -> Result<Exit, Failure
         let words = ["path.cwd", "path.module", "path.root"].map(String::from);
         return talk(env, &mut Session::new(&scope, &outside, Sources::default()), &words);
     }
-    let catalog = builtin(env.cwd.clone());
+    let catalog = env.providers();
     let mut configuration = Configuration::load(env);
     configuration.read_known_values(env, &args.variables);
     let (mut problems, sources) = (take(&mut configuration.diagnostics), take(&mut configuration.sources));

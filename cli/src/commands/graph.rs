@@ -3,7 +3,6 @@
 use clap::ValueEnum;
 use fleet_engine::expand::ArgumentsOnly;
 use fleet_engine::graph::{self, build, render};
-use fleet_providers::builtin;
 use fleet_syntax::diagnostic::has_errors;
 
 use crate::configuration::{Configuration, VariableArgs};
@@ -40,7 +39,7 @@ enum Format {
 }
 
 pub(crate) fn graph(env: &mut Env, args: &GraphArgs) -> Result<Exit, Failure> {
-    let catalog = builtin(env.cwd.clone());
+    let catalog = env.providers();
     let outside = env.outside();
     let mut configuration = Configuration::load(env);
     configuration.read_values(env, &args.variables);

@@ -1,7 +1,6 @@
 //! `fleet validate`.
 
 use fleet_engine::expand::ArgumentsOnly;
-use fleet_providers::builtin;
 use fleet_syntax::diagnostic::has_errors;
 
 use crate::configuration::{Configuration, VariableArgs};
@@ -30,7 +29,7 @@ pub(crate) struct ValidateArgs {
 }
 
 pub(crate) fn validate(env: &mut Env, args: &ValidateArgs) -> Result<Exit, Failure> {
-    let catalog = builtin(env.cwd.clone());
+    let catalog = env.providers();
     let mut configuration = Configuration::load(env);
     configuration.check_blocks(&catalog);
     configuration.read_known_values(env, &args.variables);

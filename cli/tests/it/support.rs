@@ -2,14 +2,20 @@
 
 use std::ffi::OsString;
 use std::io::{self, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use fleet_cli::{Env, Exit, Output, Terminal};
+use fleet_engine::registry::Registry;
 
 /// A directory with a fleet in it, gone when the test ends.
 pub(crate) struct Site {
     directory: tempfile::TempDir,
+}
+
+/// All providers, and the test provider.
+pub(crate) fn providers(directory: PathBuf) -> Registry {
+    fleet_providers::builtin(directory).with(fleet_test_provider::Test)
 }
 
 /// What a command did.
@@ -55,6 +61,7 @@ impl Site {
             stdout: Box::new(stdout.clone()),
             stderr: Output::new(stderr.clone()),
             terminal: Terminal::default(),
+            providers,
         };
         let args = std::iter::once("fleet").chain(args).map(OsString::from);
         let exit = fleet_cli::run(args, env);

@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::io::{self, Write};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use fleet_engine::clock::Clock;
@@ -19,6 +19,9 @@ const FRAME: Duration = Duration::from_millis(100);
 
 /// From then on a run is long enough for a rate and an estimate.
 const LONG: Duration = Duration::from_secs(5);
+
+/// The line under all others.
+const OVERALL: &str = "[{bar:24}] {pos} of {len}{msg}, {elapsed}";
 
 /// Rows that are left to what scrolls by.
 const ROWS_ABOVE: usize = 4;
@@ -44,8 +47,15 @@ struct Scene {
     multi: MultiProgress,
     /// One for each line of what runs.
     lines: Vec<ProgressBar>,
-    /// How far all of it is.
-    overall: ProgressBar,
+    /// How far all of it is, once it is known how much there is.
+    overall: Option<Overall>,
+    /// Nothing is drawn until something begins.
+    paused: bool,
+}
+
+struct Overall {
+    bar: ProgressBar,
+    since: Duration,
     long: bool,
 }
 
@@ -54,6 +64,15 @@ impl Live {
     pub(super) fn new(out: Output, color: bool, clock: Arc<dyn Clock>) -> Live {
         let term = Screen(out.clone());
         Live::on(Box::new(term), Box::new(env::screen), out, color, clock)
+    }
+
+    /// Clears the way for what others print, until something begins.
+    pub(super) fn pause(&self) {
+        self.shared.draw();
+        let mut scene = self.shared.lock();
+        scene.paused = true;
+        // Progress that cannot be drawn is no reason to fail.
+        let _ = scene.multi.clear();
     }
 
     fn on(
@@ -65,14 +84,13 @@ impl Live {
     ) -> Live {
         let multi = MultiProgress::with_draw_target(ProgressDrawTarget::term_like(term));
         out.keep_above(Some(multi.clone()));
-        let overall = multi.add(ProgressBar::no_length().with_style(style("{elapsed} {msg}")));
         let scene = Scene {
             view: View::default(),
             above: Vec::new(),
             multi,
             lines: Vec::new(),
-            overall,
-            long: false,
+            overall: None,
+            paused: true,
         };
         let shared = Arc::new(Shared { scene: Mutex::new(scene), out, color, clock, screen });
         let ticking = shared.clone();
@@ -83,33 +101,43 @@ impl Live {
 impl Drop for Live {
     fn drop(&mut self) {
         self.ticker = None;
-        self.shared.draw();
-        let scene = self.shared.scene.lock().unwrap_or_else(PoisonError::into_inner);
+        self.pause();
         self.shared.out.keep_above(None);
-        let _ = scene.multi.clear();
     }
 }
 
 impl Listener for Live {
     fn hear(&self, event: &Event<'_>) {
-        let mut scene = self.shared.scene.lock().unwrap_or_else(PoisonError::into_inner);
-        scene.view.hear(event, self.shared.clock.now());
+        let now = self.shared.clock.now();
+        let mut scene = self.shared.lock();
+        scene.view.hear(event, now);
         scene.above.extend(words::line(event).map(|(mood, line)| mood.paint(&line, self.shared.color)));
+        if matches!(event, Event::WaveStarted { .. }) && scene.overall.is_none() {
+            let bar = scene.multi.add(ProgressBar::new(0).with_style(style(OVERALL)));
+            scene.overall = Some(Overall { bar, since: now, long: false });
+        }
+        if matches!(event, Event::Observing { .. } | Event::WaveStarted { .. } | Event::StepStarted { .. }) {
+            scene.paused = false;
+        }
     }
 }
 
 impl Shared {
+    fn lock(&self) -> MutexGuard<'_, Scene> {
+        self.scene.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn draw(&self) {
         let (rows, _) = (self.screen)();
         let now = self.clock.now();
-        let mut scene = self.scene.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut scene = self.lock();
         if !scene.above.is_empty() {
-            // Through the output and not through the view, which would fill the lines with blanks. Progress that
-            // cannot be written is no reason to fail.
+            // Through the output and not through the view, which would fill the lines with blanks.
             let _ = writeln!(self.out.clone(), "{}", std::mem::take(&mut scene.above).join("\n"));
         }
-        let most = usize::from(rows).saturating_sub(ROWS_ABOVE).max(1);
-        scene.draw(now, most);
+        if !scene.paused {
+            scene.draw(now, usize::from(rows).saturating_sub(ROWS_ABOVE).max(1));
+        }
     }
 }
 
@@ -121,31 +149,35 @@ impl Scene {
         }
         while self.lines.len() < lines.len() {
             let line = ProgressBar::no_length().with_style(style("{spinner} {wide_msg}"));
-            self.lines.push(self.multi.insert_before(&self.overall, line));
+            self.lines.push(match &self.overall {
+                Some(overall) => self.multi.insert_before(&overall.bar, line),
+                None => self.multi.add(line),
+            });
         }
         for (bar, line) in self.lines.iter().zip(lines) {
             bar.set_message(line);
             bar.tick();
         }
-        self.draw_overall(now);
-    }
-
-    fn draw_overall(&mut self, now: Duration) {
-        let (ended, steps) = (self.view.ended, self.view.steps);
-        let long = now >= LONG && steps > 0;
-        if self.overall.length() != Some(steps as u64) && steps > 0 || long != self.long {
-            self.long = long;
-            self.overall.set_length(steps as u64);
-            let rate = if long { ", {per_sec}, {eta} left" } else { "" };
-            self.overall
-                .set_style(style(&format!("[{{bar:24}}] {{pos}} of {{len}}, {{elapsed}}{rate}{{msg}}")));
+        if let Some(overall) = &mut self.overall {
+            overall.draw(&self.view, now);
         }
-        let bad = ended.failed + ended.unknown;
-        let bad = if bad > 0 { format!(", {bad} failed") } else { String::new() };
-        let skipped = if ended.skipped > 0 { format!(", {} skipped", ended.skipped) } else { String::new() };
-        self.overall.set_message(format!("{bad}{skipped}"));
-        self.overall.set_position(ended.total() as u64);
-        self.overall.tick();
+    }
+}
+
+impl Overall {
+    fn draw(&mut self, view: &View, now: Duration) {
+        let (ended, steps) = (view.ended, view.steps);
+        let long = ended.total() > 0 && now.saturating_sub(self.since) >= LONG;
+        if long && !self.long {
+            self.long = true;
+            self.bar.set_style(style(&format!("{OVERALL}, {{per_sec}}, {{eta}} left")));
+        }
+        let some = |count: usize, word| if count > 0 { format!(", {count} {word}") } else { String::new() };
+        let bad = some(ended.failed + ended.unknown, "failed");
+        self.bar.set_message(bad + &some(ended.skipped, "skipped"));
+        self.bar.set_length(steps.max(ended.total()) as u64);
+        self.bar.set_position(ended.total() as u64);
+        self.bar.tick();
     }
 }
 
@@ -301,6 +333,18 @@ mod tests {
             "{screen}"
         );
         assert_eq!(lines.len(), 5);
+    }
+
+    #[test]
+    fn nothing_is_drawn_between_one_part_and_the_next() {
+        let stage = Stage::new();
+        assert_eq!(stage.screen(), "");
+        Script::new(&stage.live, &stage.clock).begin_many(3);
+        assert!(stage.screen().contains("0 of 3"));
+        stage.live.pause();
+        assert_eq!(stage.screen(), "");
+        stage.live.hear(&Event::StepStarted { object: &object(7), action: Action::Create });
+        assert!(stage.screen().contains("core_file.a[7]"), "{}", stage.term.contents());
     }
 
     #[test]

@@ -44,9 +44,16 @@ pub struct ProgressArgs {
 
 /// Everybody who listens to a run.
 pub struct Progress {
-    people: Option<Box<dyn Listener>>,
+    people: People,
     stdout: Option<Stream>,
     file: Option<(PathBuf, Stream)>,
+}
+
+/// What people see.
+enum People {
+    Nothing,
+    Lines(Plain),
+    View(Live),
 }
 
 /// The first line of a stream.
@@ -79,12 +86,12 @@ impl Progress {
             Stream::new(stdout, SystemTime::now)
         });
         let (out, color) = (env.stderr.clone(), env.color_on_stderr());
-        let people: Option<Box<dyn Listener>> = if args.json {
-            None
+        let people = if args.json {
+            People::Nothing
         } else if env.terminal.stderr && env.var("TERM") != Some("dumb") {
-            Some(Box::new(Live::new(out, color, clock)))
+            People::View(Live::new(out, color, clock))
         } else {
-            Some(Box::new(Plain::new(out, color, clock)))
+            People::Lines(Plain::new(out, color, clock))
         };
         let progress = Progress { people, stdout, file };
         let fleet = env!("CARGO_PKG_VERSION");
@@ -97,6 +104,13 @@ impl Progress {
     pub fn say(&self, event: &impl Serialize) {
         for stream in self.streams() {
             stream.write(event);
+        }
+    }
+
+    /// Clears the terminal for what the command prints or asks, until something begins.
+    pub fn pause(&self) {
+        if let People::View(live) = &self.people {
+            live.pause();
         }
     }
 
@@ -119,8 +133,10 @@ impl Progress {
 impl Listener for Progress {
     fn hear(&self, event: &Event<'_>) {
         log::hear(event);
-        if let Some(people) = &self.people {
-            people.hear(event);
+        match &self.people {
+            People::Nothing => {}
+            People::Lines(plain) => plain.hear(event),
+            People::View(live) => live.hear(event),
         }
         for stream in self.streams() {
             stream.hear(event);

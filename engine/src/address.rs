@@ -57,6 +57,16 @@ impl Default for ScopePath {
 }
 
 impl ScopePath {
+    /// Reads a scope, as it prints itself; the outermost has no name.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<ScopePath> {
+        if text.is_empty() {
+            return Some(ScopePath::default());
+        }
+        let target = Target::parse(text)?;
+        target.item.is_none().then_some(target.scope)
+    }
+
     /// The scope one step further in.
     #[must_use]
     pub fn join(&self, step: ScopeStep) -> ScopePath {
@@ -148,9 +158,8 @@ impl Address {
     /// Reads the name of one instance, as it prints itself.
     #[must_use]
     pub fn parse(text: &str) -> Option<Address> {
-        let (expr, problems) = parse_expression(FileId(0), text);
-        let Target { scope, item, key } = Target::from_expr(&expr)?;
-        problems.is_empty().then_some(Address { scope, item: item?, key })
+        let Target { scope, item, key } = Target::parse(text)?;
+        Some(Address { scope, item: item?, key })
     }
 }
 
@@ -166,6 +175,13 @@ pub struct Target {
 }
 
 impl Target {
+    /// Reads what may be meant, as it prints itself.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Target> {
+        let (expr, problems) = parse_expression(FileId(0), text);
+        if problems.is_empty() { Target::from_expr(&expr) } else { None }
+    }
+
     /// Reads an address from an expression, as `moved` and `removed` blocks have it. `None` if it is none.
     #[must_use]
     pub fn from_expr(expr: &Expr) -> Option<Target> {
@@ -324,6 +340,7 @@ mod tests {
     proptest! {
         #[test]
         fn an_address_reads_back_as_it_prints(address in address()) {
+            prop_assert_eq!(ScopePath::parse(&address.scope.to_string()).as_ref(), Some(&address.scope));
             prop_assert_eq!(Address::parse(&address.to_string()), Some(address));
         }
     }

@@ -1,30 +1,30 @@
-//! The database: opening, reading, writing.
+//! The state, open for writing.
 
-use std::fs::{self, File, TryLockError};
-use std::path::{Path, PathBuf};
+use std::fs;
+use std::thread::JoinHandle;
 use std::time::Duration;
 
-use fleet_engine::address::Address;
 use fleet_engine::resource::BoxFuture;
-use fleet_engine::state::{Intent, Recorded, State, Store, StoreError, Write};
-use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection, SqliteJournalMode, SqliteSynchronous};
-use sqlx::{Connection, Executor, Row};
-use uuid::Uuid;
+use fleet_engine::state::{State, Store, StoreError, Write};
+use tokio::sync::{mpsc, oneshot};
 
 use crate::lock::{Holder, OpenError};
-use crate::rows::{self, Columns};
-use crate::{Backend, cannot, lock_path};
+use crate::writer::{self, Answer, Opened, Request};
+use crate::{Backend, Document};
 
-/// The version of the tables.
-const FORMAT: i64 = 1;
+/// How long a run goes on trying to reach a database that was lost.
+const PATIENCE: Duration = Duration::from_secs(30);
 
-/// The state, open for writing. One process at a time has it.
+/// The state, open for writing: this process holds the lock.
+///
+/// A thread of its own writes, so that the lock is renewed whatever else the process does. All writes that wait at the
+/// same time share a commit. Dropping it gives the lock back.
 #[derive(Debug)]
 pub struct Database {
-    connection: tokio::sync::Mutex<SqliteConnection>,
-    path: PathBuf,
-    /// Held for as long as the database is open; the system gives it back even after a crash.
-    _lock: File,
+    /// Gone when the database is closed.
+    queue: Option<mpsc::UnboundedSender<Request>>,
+    thread: Option<JoinHandle<()>>,
+    opened: Opened,
 }
 
 /// How a run ended, as the history of the state tells it. What was made, changed and removed is counted on the way.
@@ -38,173 +38,96 @@ pub struct Summary {
     pub unknown: u64,
 }
 
-/// Reads the whole state without leaving a trace.
-pub(crate) async fn snapshot(path: &Path) -> Result<State, StoreError> {
-    let options = SqliteConnectOptions::new().filename(path).create_if_missing(false);
-    // A reader of a write-ahead log takes part in its bookkeeping and needs to write for that, but changes nothing.
-    // Where even that is not allowed, nobody else can write either.
-    let opened = match SqliteConnection::connect_with(&options.clone().pragma("query_only", "1")).await {
-        Ok(connection) => Ok(connection),
-        Err(_) => SqliteConnection::connect_with(&options.read_only(true).immutable(true)).await,
-    };
-    let mut connection = opened.map_err(|e| cannot("open", path).because(e))?;
-    let state = read_all(&mut connection, path).await;
-    connection.close().await.map_err(|e| cannot("read", path).because(e))?;
-    state
-}
-
 impl Database {
     /// Opens the state for writing, and makes it if it is not there. Waits for the lock for as long as told.
     pub async fn open(
         backend: &Backend,
-        _holder: &Holder,
-        _wait: Option<Duration>,
+        holder: &Holder,
+        wait: Option<Duration>,
     ) -> Result<Database, OpenError> {
-        let Backend::Sqlite(path) = backend else { return Err(backend.cannot("open").into()) };
-        if let Some(directory) = path.parent() {
-            fs::create_dir_all(directory).map_err(|e| cannot("open", path).because(e))?;
+        Database::open_patiently(backend, holder, wait, PATIENCE).await
+    }
+
+    /// The same, and says how long to go on trying when the database is lost.
+    #[doc(hidden)]
+    pub async fn open_patiently(
+        backend: &Backend,
+        holder: &Holder,
+        wait: Option<Duration>,
+        patience: Duration,
+    ) -> Result<Database, OpenError> {
+        if let Backend::Sqlite(path) = backend
+            && let Some(directory) = path.parent()
+        {
+            fs::create_dir_all(directory).map_err(|e| backend.cannot("open").because(e))?;
         }
-        let lock = lock(path)?;
-        let options = SqliteConnectOptions::new()
-            .filename(path)
-            .create_if_missing(true)
-            .journal_mode(SqliteJournalMode::Wal)
-            .synchronous(SqliteSynchronous::Full)
-            // On macOS a plain fsync does not reach the disk.
-            .pragma("fullfsync", "1");
-        let connection = SqliteConnection::connect_with(&options).await;
-        let connection = connection.map_err(|e| cannot("open", path).because(e))?;
-        let mut database = Database {
-            connection: tokio::sync::Mutex::new(connection),
-            path: path.to_path_buf(),
-            _lock: lock,
-        };
-        database.create_tables().await?;
-        Ok(database)
+        let (queue, requests) = mpsc::unbounded_channel();
+        let (tell, opened) = oneshot::channel();
+        let (ours, holder) = (backend.clone(), holder.clone());
+        let work = move || writer::run(ours, &holder, wait, patience, tell, requests);
+        let thread = std::thread::Builder::new().name("fleet-store".into()).spawn(work);
+        let thread = thread.map_err(|e| backend.cannot("open").because(e))?;
+        let opened = opened.await.map_err(|_| gone())??;
+        Ok(Database { queue: Some(queue), thread: Some(thread), opened })
     }
 
     /// The state as it is now.
     pub async fn read(&self) -> Result<State, StoreError> {
-        read_all(&mut *self.connection.lock().await, &self.path).await
+        self.ask(Request::Read).await
     }
 
-    /// Closes the database and waits until its file is whole on its own.
-    pub async fn close(self, _summary: Summary) -> Result<(), StoreError> {
-        self.connection.into_inner().close().await.map_err(|e| cannot("close", &self.path).because(e))
+    /// The number that this holder of the lock has got; those before it had smaller ones.
+    #[must_use]
+    pub fn fence(&self) -> u64 {
+        self.opened.fence
     }
 
-    async fn create_tables(&mut self) -> Result<(), StoreError> {
-        let failed = |e| cannot("make", &self.path).because(e);
-        let exists = sqlx::query("SELECT 1 FROM sqlite_schema WHERE name = 'meta'")
-            .fetch_optional(&mut *self.connection.lock().await)
-            .await
-            .map_err(failed)?;
-        if exists.is_some() {
-            return Ok(());
+    /// How many steps of a run that had lost its database were settled from its recovery file.
+    #[must_use]
+    pub fn recovered(&self) -> usize {
+        self.opened.recovered
+    }
+
+    /// Puts the state of a document in the place of what is there.
+    pub async fn replace(&self, document: Document) -> Result<(), StoreError> {
+        self.ask(|answer| Request::Replace(Box::new(document), answer)).await
+    }
+
+    /// Gives the lock back, completes the history, and waits until a file is whole on its own.
+    pub async fn close(mut self, summary: Summary) -> Result<(), StoreError> {
+        let closed = self.ask(|answer| Request::Close(summary, answer)).await;
+        self.stop();
+        closed
+    }
+
+    async fn ask<T>(&self, request: impl FnOnce(Answer<T>) -> Request) -> Result<T, StoreError> {
+        let (tell, answer) = oneshot::channel();
+        let queue = self.queue.as_ref().ok_or_else(gone)?;
+        queue.send(request(tell)).map_err(|_| gone())?;
+        answer.await.map_err(|_| gone())?
+    }
+
+    fn stop(&mut self) {
+        self.queue = None;
+        if let Some(thread) = self.thread.take() {
+            // It has told its callers what went wrong.
+            let _ = thread.join();
         }
-        let mut connection = self.connection.lock().await;
-        let mut transaction = connection.begin().await.map_err(failed)?;
-        transaction.execute(sqlx::raw_sql(include_str!("schema.sql"))).await.map_err(failed)?;
-        sqlx::query("INSERT INTO meta (format, lineage, serial) VALUES (?, ?, 0)")
-            .bind(FORMAT)
-            .bind(Uuid::new_v4().to_string())
-            .execute(&mut *transaction)
-            .await
-            .map_err(failed)?;
-        transaction.commit().await.map_err(failed)
-    }
-
-    async fn write_intent(&self, address: &Address, intent: &Intent) -> Result<(), StoreError> {
-        let failed = cannot_write(&self.path, address);
-        let row = Columns::of(&intent.record).map_err(|e| failed(e.into()))?;
-        sqlx::query("INSERT OR REPLACE INTO journal VALUES (?, ?, ?, ?, ?, ?, ?, ?)")
-            .bind(address.to_string())
-            .bind(intent.operation.word())
-            .bind(row.provider)
-            .bind(row.alias)
-            .bind(row.kind)
-            .bind(row.version)
-            .bind(row.value)
-            .bind(row.depends_on)
-            .execute(&mut *self.connection.lock().await)
-            .await
-            .map_err(|e| failed(e.into()))?;
-        Ok(())
-    }
-
-    async fn write_record(&self, address: &Address, recorded: Option<&Recorded>) -> Result<(), StoreError> {
-        let failed = cannot_write(&self.path, address);
-        let row = recorded.map(Columns::of).transpose().map_err(|e| failed(e.into()))?;
-        let written: Result<(), sqlx::Error> = async {
-            let mut connection = self.connection.lock().await;
-            let mut transaction = connection.begin().await?;
-            let address = address.to_string();
-            let query = match row {
-                Some(row) => sqlx::query("INSERT OR REPLACE INTO resources VALUES (?, ?, ?, ?, ?, ?, ?)")
-                    .bind(&address)
-                    .bind(row.provider)
-                    .bind(row.alias)
-                    .bind(row.kind)
-                    .bind(row.version)
-                    .bind(row.value)
-                    .bind(row.depends_on),
-                None => sqlx::query("DELETE FROM resources WHERE address = ?").bind(&address),
-            };
-            query.execute(&mut *transaction).await?;
-            let close = sqlx::query("DELETE FROM journal WHERE address = ?").bind(&address);
-            close.execute(&mut *transaction).await?;
-            sqlx::query("UPDATE meta SET serial = serial + 1").execute(&mut *transaction).await?;
-            transaction.commit().await
-        }
-        .await;
-        written.map_err(|e| failed(e.into()))
     }
 }
 
 impl Store for Database {
     fn write(&self, write: Write) -> BoxFuture<'_, Result<(), StoreError>> {
-        Box::pin(async move {
-            match write {
-                Write::Begin { object, intent } => self.write_intent(&object.address, &intent).await,
-                Write::Settle { object, recorded } => {
-                    self.write_record(&object.address, recorded.as_ref()).await
-                }
-                Write::Depose { .. } | Write::Move { .. } | Write::Outputs(_) => Ok(()),
-            }
-        })
+        Box::pin(self.ask(|answer| Request::Write(write, answer)))
     }
 }
 
-async fn read_all(connection: &mut SqliteConnection, path: &Path) -> Result<State, StoreError> {
-    let failed = |e| cannot("read", path).because(e);
-    // One transaction, so that both tables are of one moment.
-    let mut transaction = connection.begin().await.map_err(failed)?;
-    let meta = sqlx::query("SELECT format FROM meta").fetch_one(&mut *transaction).await.map_err(failed)?;
-    let format: i64 = meta.try_get("format").map_err(failed)?;
-    if format != FORMAT {
-        let message = format!("the state has format {format}, and this fleet knows format {FORMAT}");
-        return Err(StoreError::new(message));
-    }
-    let resources =
-        sqlx::query("SELECT * FROM resources").fetch_all(&mut *transaction).await.map_err(failed)?;
-    let journal = sqlx::query("SELECT * FROM journal").fetch_all(&mut *transaction).await.map_err(failed)?;
-    Ok(State { recorded: rows::recorded(&resources)?, intents: rows::intents(&journal)?, ..State::default() })
-}
-
-fn lock(path: &Path) -> Result<File, StoreError> {
-    let failed = |e| cannot("lock", path).because(e);
-    let file = File::create(lock_path(path)).map_err(failed)?;
-    match file.try_lock() {
-        Ok(()) => Ok(file),
-        Err(TryLockError::WouldBlock) => Err(StoreError::new("another fleet is changing this state")),
-        Err(TryLockError::Error(error)) => Err(failed(error)),
+impl Drop for Database {
+    fn drop(&mut self) {
+        self.stop();
     }
 }
 
-fn cannot_write(
-    path: &Path,
-    address: &Address,
-) -> impl Fn(Box<dyn std::error::Error + Send + Sync>) -> StoreError {
-    let message = format!("cannot write {address} to the state in `{}`", path.display());
-    move |cause| StoreError::new(message.clone()).because(cause)
+fn gone() -> StoreError {
+    StoreError::new("the state is closed")
 }

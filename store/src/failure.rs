@@ -25,11 +25,6 @@ pub(crate) fn of_sqlx(error: &sqlx::Error, backend: &Backend, verb: &str) -> Sto
     StoreError::new(message).of_kind(kind).because(Cause(hide(cause, backend)))
 }
 
-/// Whether the connection is gone, so that another one may work.
-pub(crate) fn is_lost(error: &StoreError) -> bool {
-    error.kind == StoreErrorKind::Lost
-}
-
 fn kind_of(error: &sqlx::Error) -> StoreErrorKind {
     match error {
         sqlx::Error::Database(error) => {
@@ -39,6 +34,8 @@ fn kind_of(error: &sqlx::Error) -> StoreErrorKind {
                 Ok(number) if code.len() < 5 => match number & 0xff {
                     13 => StoreErrorKind::Full,
                     8 => StoreErrorKind::ReadOnly,
+                    // Somebody has kept it locked for longer than we wait.
+                    5 | 6 => StoreErrorKind::Lost,
                     _ if number == 4874 => StoreErrorKind::Full,
                     _ => StoreErrorKind::Other,
                 },

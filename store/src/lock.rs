@@ -29,6 +29,8 @@ pub struct Lease {
     pub since: SystemTime,
     /// When it runs out unless its holder renews it.
     pub expires: SystemTime,
+    /// Whether it has run out, so that anybody may take it.
+    pub expired: bool,
     /// Grows with every holder, so that a former one can be told from this one.
     pub fence: u64,
 }

@@ -148,7 +148,11 @@ impl Batch {
     }
 
     /// Sends it, inside a transaction.
-    pub(crate) async fn send(&self, connection: &mut Connection, author: Author<'_>) -> Result<(), sqlx::Error> {
+    pub(crate) async fn send(
+        &self,
+        connection: &mut Connection,
+        author: Author<'_>,
+    ) -> Result<(), sqlx::Error> {
         if !self.sets.is_empty() {
             let sql = format!(
                 "INSERT INTO dependencies (state, digest, targets) SELECT $2, digest, targets FROM {} WHERE true \

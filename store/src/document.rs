@@ -141,7 +141,8 @@ impl Document {
             None => return Err(not_one()),
         }
         let text: Text = serde_json::from_value(json).map_err(|e| not_one().because(e))?;
-        let mut state = State { lineage: text.lineage.map(Into::into), serial: text.serial, ..State::default() };
+        let mut state =
+            State { lineage: text.lineage.map(Into::into), serial: text.serial, ..State::default() };
         for Resource { name, entry } in text.resources {
             let object = name.object()?;
             let record = entry.recorded()?;
@@ -159,7 +160,8 @@ impl Document {
             state.intents.insert(resource.name.object()?, intent);
         }
         for (name, Output { value, sensitive }) in text.outputs {
-            let value = value.as_ref().map(from_json).transpose().map_err(|e| damaged("a value").because(e))?;
+            let value =
+                value.as_ref().map(from_json).transpose().map_err(|e| damaged("a value").because(e))?;
             state.outputs.insert(name.into(), SavedOutput { value, sensitive });
         }
         Ok(Document { state, fence: text.fence })
@@ -223,7 +225,10 @@ impl fmt::Display for Mismatch {
         match self {
             Mismatch::Lineage => f.write_str("the document is of another state: its lineage differs"),
             Mismatch::Older { document, state } => {
-                write!(f, "the state was changed since: its serial number is {state}, the document's {document}")
+                write!(
+                    f,
+                    "the state was changed since: its serial number is {state}, the document's {document}"
+                )
             }
             Mismatch::SameSerial(serial) => {
                 write!(f, "the document differs from the state, although both have serial number {serial}")

@@ -102,7 +102,8 @@ async fn make(connection: &mut Connection, backend: &Backend) -> Result<(), Stor
     let insert = "INSERT INTO states (name, lineage, serial, fence) VALUES ($1, $2, $3, 0)";
     let args = [Arg::Text(backend.name()), Arg::Text(lineage), Arg::Int(serial)];
     connection.run(insert, &args).await.map_err(failed)?;
-    let batch = Batch::of_state(&state, &mut Sets::default()).map_err(|e| rows::damaged("value").because(e))?;
+    let batch =
+        Batch::of_state(&state, &mut Sets::default()).map_err(|e| rows::damaged("value").because(e))?;
     let author = Author { state: backend.name(), fence: 0, run: "" };
     batch.send(connection, author).await.map_err(failed)
 }

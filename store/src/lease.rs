@@ -75,8 +75,12 @@ async fn try_acquire(
     let states = "SELECT fence, serial, lineage FROM states WHERE name = $1";
     let states = connection.rows(states, &[Arg::Text(state)]).await?;
     let row = states.first().ok_or(sqlx::Error::RowNotFound)?;
-    let grip =
-        Grip { fence: row.get(0)?, serial: row.get(1)?, lineage: row.get(2)?, run: Uuid::new_v4().to_string() };
+    let grip = Grip {
+        fence: row.get(0)?,
+        serial: row.get(1)?,
+        lineage: row.get(2)?,
+        run: Uuid::new_v4().to_string(),
+    };
     let lock = format!(
         "INSERT INTO locks (state, fence, owner, host, machine, pid, job, command, since, expires) \
          VALUES ($1, $2, $3, $4, $5, $6, $7, $8, {now}, {now} + $9) ON CONFLICT (state) DO UPDATE SET \
@@ -187,7 +191,8 @@ pub async fn lock_status(backend: &Backend) -> Result<Option<Lease>, StoreError>
 /// Takes the lock away from its holder, if it is the one with that fencing number; what it still writes is refused.
 /// Says whose it was.
 pub async fn release(backend: &Backend, fence: u64) -> Result<Lease, StoreError> {
-    let changed = || StoreError::new("the lock is not held by that holder any more").of_kind(StoreErrorKind::Fenced);
+    let changed =
+        || StoreError::new("the lock is not held by that holder any more").of_kind(StoreErrorKind::Fenced);
     let failed = |e| of_sqlx(&e, backend, "unlock");
     if let Backend::Sqlite(path) = backend
         && !path.exists()

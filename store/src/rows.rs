@@ -157,7 +157,8 @@ pub(crate) fn sealed_texts(sealed: &BTreeMap<Arc<str>, Sealed>) -> BTreeMap<Stri
 }
 
 pub(crate) fn sealed(texts: BTreeMap<String, SealedText>) -> BTreeMap<Arc<str>, Sealed> {
-    let sealed = |text: SealedText| Sealed { digest: text.digest.into(), recipe: text.recipe.map(Into::into) };
+    let sealed =
+        |text: SealedText| Sealed { digest: text.digest.into(), recipe: text.recipe.map(Into::into) };
     texts.into_iter().map(|(path, text)| (path.into(), sealed(text))).collect()
 }
 

@@ -362,7 +362,9 @@ impl Writer {
             lease::give_back(&mut connection, backend.name(), grip, summary).await.map_err(failed)?;
             connection.close().await.map_err(failed)
         };
-        timeout(COMMIT, work).await.unwrap_or_else(|_| Err(backend.cannot("close").because("it takes too long")))
+        timeout(COMMIT, work)
+            .await
+            .unwrap_or_else(|_| Err(backend.cannot("close").because("it takes too long")))
     }
 }
 
@@ -387,12 +389,7 @@ async fn transact(
     let mut ours = true;
     let sent = async {
         let sql = "UPDATE states SET serial = $4 WHERE name = $1 AND fence = $2 AND serial = $3";
-        let args = [
-            Arg::Text(backend.name()),
-            Arg::Int(grip.fence),
-            Arg::Int(grip.serial),
-            Arg::Int(serial),
-        ];
+        let args = [Arg::Text(backend.name()), Arg::Int(grip.fence), Arg::Int(grip.serial), Arg::Int(serial)];
         ours = connection.run(sql, &args).await? == 1;
         if !ours {
             return Err(sqlx::Error::RowNotFound);
@@ -416,6 +413,8 @@ async fn transact(
 }
 
 fn fenced(backend: &Backend) -> StoreError {
-    StoreError::new(format!("somebody else has taken over the lock of {backend}; nothing more is written to it"))
-        .of_kind(StoreErrorKind::Fenced)
+    StoreError::new(format!(
+        "somebody else has taken over the lock of {backend}; nothing more is written to it"
+    ))
+    .of_kind(StoreErrorKind::Fenced)
 }

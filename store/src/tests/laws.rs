@@ -225,10 +225,10 @@ fn a_write_that_cannot_be_stored_does_not_take_others_with_it() {
         let outcomes = write_all(&database, writes).await;
         assert_eq!(outcomes.iter().map(Result::is_ok).collect::<Vec<_>>(), [true, false, true]);
         let state = database.read().await.unwrap();
-        assert_eq!(state.recorded.keys().map(ToString::to_string).collect::<Vec<_>>(), [
-            "core_file.a",
-            "core_file.b"
-        ]);
+        assert_eq!(
+            state.recorded.keys().map(ToString::to_string).collect::<Vec<_>>(),
+            ["core_file.a", "core_file.b"]
+        );
         assert_eq!(state.outputs, BTreeMap::new());
     });
 }

@@ -62,14 +62,8 @@ impl Server {
             }
             chown(directory.path(), Some(user), Some(group)).unwrap();
         }
-        let mut server = Server {
-            programs,
-            port: 0,
-            settings,
-            keeper: None,
-            databases: AtomicUsize::new(0),
-            directory,
-        };
+        let mut server =
+            Server { programs, port: 0, settings, keeper: None, databases: AtomicUsize::new(0), directory };
         let made = server
             .program("initdb")
             .arg("--pgdata")

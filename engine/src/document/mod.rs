@@ -13,7 +13,9 @@ pub mod of;
 pub mod saved;
 pub mod shown;
 
-use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Deserializer, Serialize};
 
 pub use facts::Fact;
 pub use of::Context;
@@ -149,12 +151,12 @@ pub struct Step {
     /// The block that declares it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub declared_at: Option<Place>,
-    /// What is there.
+    /// What is there; none if nothing is, or if it stays as it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub before: Option<Shown>,
-    /// What will be there.
+    pub before: Option<Attributes>,
+    /// What will be there; none if nothing will.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub after: Option<Shown>,
+    pub after: Option<Attributes>,
     /// The attributes in which the wish differs from what is there.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub changes: Vec<Change>,
@@ -162,6 +164,9 @@ pub struct Step {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub drift: Vec<Drift>,
 }
+
+/// The attributes of a thing by name.
+pub type Attributes = BTreeMap<String, Shown>;
 
 /// What is done to a thing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -287,9 +292,11 @@ pub enum Because {
 pub struct Output {
     /// Its name.
     pub name: String,
-    /// The value as of the last apply.
+    /// The value as of the last apply; none if there was none, or if it was secret.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "some")]
     pub before: Option<Shown>,
     /// The value from now on; none if the output goes.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "some")]
     pub after: Option<Shown>,
 }
 
@@ -363,4 +370,9 @@ impl Step {
 
 fn is_false(value: &bool) -> bool {
     !value
+}
+
+/// What stands there is a value, null too.
+fn some<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Shown>, D::Error> {
+    Shown::deserialize(deserializer).map(Some)
 }

@@ -9,8 +9,8 @@ use fleet_syntax::{Diagnostics, Sources, Span};
 
 use super::facts::facts;
 use super::{
-    Action, Because, Change, Deferred, Document, Drift, FORMAT, Goal, Header, LeftOut, Output, Place, Reason,
-    Shown, Step, Summary, Warning,
+    Action, Attributes, Because, Change, Deferred, Document, Drift, FORMAT, Goal, Header, LeftOut, Output,
+    Place, Reason, Shown, Step, Summary, Warning,
 };
 use crate::diff;
 use crate::plan::{self, Plan, Why};
@@ -98,11 +98,13 @@ fn document_of(
 ) -> Step {
     let secret = Secret::of(step);
     // What stays or goes is known from observation, which has no marks; what is made has the marks of the wish.
-    let before = step.before.as_ref().map(|before| secret.hide(before));
+    let before = step.before.as_ref().filter(|_| action != Action::Record);
     let after = match action {
         Action::Destroy | Action::Forget => None,
         Action::Record | Action::Read => Some(secret.hide(&step.record.value)),
-        Action::Create | Action::Update | Action::Replace => Some(Shown::of(&step.record.value)),
+        Action::Create | Action::Update | Action::Replace => {
+            Some(attributes(&step.record.value, |_, value| Shown::of(value)))
+        }
     };
     let change = |change: &diff::Change| Change {
         attribute: change.name.to_string(),
@@ -122,7 +124,7 @@ fn document_of(
         reason: reason(&step.why),
         moved_from: step.moved_from.as_ref().map(ToString::to_string),
         declared_at: step.declared_at.map(|span| place(span, sources)),
-        before,
+        before: before.map(|before| secret.hide(before)),
         after: after.map(|after| without_own_name(after, address)),
         changes: step.changes.iter().map(change).collect(),
         drift: step.drift.iter().map(drift).collect(),
@@ -152,10 +154,8 @@ impl<'a> Secret<'a> {
             || self.step.changes.iter().chain(&self.step.drift).any(in_change)
     }
 
-    fn hide(&self, object: &Value) -> Shown {
-        let Some(entries) = object.entries() else { return Shown::of(object) };
-        let entry = |(name, value): (&Arc<str>, &Value)| (name.clone(), self.hide_attribute(name, value));
-        Shown::Map(entries.iter().map(entry).collect())
+    fn hide(&self, object: &Value) -> Attributes {
+        attributes(object, |name, value| self.hide_attribute(name, value))
     }
 
     fn hide_attribute(&self, name: &str, value: &Value) -> Shown {
@@ -165,20 +165,23 @@ impl<'a> Secret<'a> {
     }
 }
 
+fn attributes(object: &Value, shown: impl Fn(&str, &Value) -> Shown) -> Attributes {
+    let entries = object.entries().into_iter().flatten();
+    entries.map(|(name, value)| (name.to_string(), shown(name, value))).collect()
+}
+
 fn is_secret(marks: Marks) -> bool {
     marks.contains(Marks::SENSITIVE) || marks.contains(Marks::EPHEMERAL)
 }
 
 /// A result that waits for the very step it belongs to waits for nothing that a reader has to be told.
-fn without_own_name(mut after: Shown, address: &str) -> Shown {
-    if let Shown::Map(entries) = &mut after {
-        for (name, value) in entries {
-            let own = |awaits: &str| {
-                awaits.strip_prefix(address).and_then(|rest| rest.strip_prefix('.')) == Some(&**name)
-            };
-            if matches!(value, Shown::Unknown { awaits: Some(awaits) } if own(awaits)) {
-                *value = Shown::Unknown { awaits: None };
-            }
+fn without_own_name(mut after: Attributes, address: &str) -> Attributes {
+    for (name, value) in &mut after {
+        let own = |awaits: &str| {
+            awaits.strip_prefix(address).and_then(|rest| rest.strip_prefix('.')) == Some(&**name)
+        };
+        if matches!(value, Shown::Unknown { awaits: Some(awaits) } if own(awaits)) {
+            *value = Shown::Unknown { awaits: None };
         }
     }
     after

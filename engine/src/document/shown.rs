@@ -73,15 +73,6 @@ impl Shown {
         }
     }
 
-    /// The members of a map or an object.
-    #[must_use]
-    pub fn entries(&self) -> Option<&BTreeMap<Arc<str>, Shown>> {
-        match self {
-            Shown::Map(entries) => Some(entries),
-            _ => None,
-        }
-    }
-
     /// Whether something in it, at any depth, passes a test.
     pub fn any(&self, test: &dyn Fn(&Shown) -> bool) -> bool {
         test(self)

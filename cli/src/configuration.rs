@@ -12,6 +12,7 @@ use fleet_engine::expand::{ArgumentsOnly, Depth, Expansion, Settle, Surroundings
 use fleet_engine::schema::Catalog;
 use fleet_lang::Value;
 use fleet_syntax::{Diagnostics, Sources};
+use sha2::{Digest, Sha256};
 
 use crate::Env;
 use crate::outside::Machine;
@@ -56,6 +57,26 @@ impl Configuration {
         let (values, found) = values(declared, &given, &self.outside, Path::new("."), &mut self.sources);
         self.inputs = values;
         self.diagnostics.extend(found);
+    }
+
+    /// The names of the variables that have a value.
+    pub(crate) fn variables(&self) -> Vec<String> {
+        self.inputs.keys().map(ToString::to_string).collect()
+    }
+
+    /// A digest of the files of the configuration; values of variables, which may be secret, are no part of it.
+    pub(crate) fn digest(&self) -> String {
+        let mut files: Vec<_> =
+            self.sources.iter().filter(|source| source.name.ends_with(".fleet.hcl")).collect();
+        files.sort_by_key(|source| &source.name);
+        let mut digest = Sha256::new();
+        for source in files {
+            for part in [source.name.as_bytes(), source.text.as_bytes()] {
+                digest.update((part.len() as u64).to_le_bytes());
+                digest.update(part);
+            }
+        }
+        hex::encode(digest.finalize())
     }
 
     /// Looks at every block once, whatever the values.

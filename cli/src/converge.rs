@@ -1,13 +1,16 @@
 //! What `plan`, `apply` and `destroy` share: configuration, state and reality → plan.
 
+use std::time::{Duration, UNIX_EPOCH};
+
 use fleet_engine::check::{protected, unsupported};
 use fleet_engine::config::model::Output;
+use fleet_engine::document::{Context, Document, Header, Options};
 use fleet_engine::expand::{Expansion, Settle};
 use fleet_engine::observe::observe;
 use fleet_engine::plan::{Looker, Plan, Planner};
 use fleet_engine::registry::Registry;
 use fleet_engine::state::State;
-use fleet_engine::{graph, render};
+use fleet_engine::{graph, plan};
 use fleet_lang::{Outside, Value};
 use fleet_store::Backend;
 use fleet_syntax::Diagnostics;
@@ -38,6 +41,12 @@ impl Goal {
     }
 }
 
+/// A plan, and what is shown and saved of it.
+pub(crate) struct Planned {
+    pub(crate) plan: Plan,
+    pub(crate) document: Document,
+}
+
 /// A configuration that can be planned, and the way to reality.
 pub(crate) struct Site {
     configuration: Configuration,
@@ -65,7 +74,7 @@ impl Site {
     }
 
     /// Looks at reality and compares; `None` if something is wrong, which was said.
-    pub(crate) fn plan(&self, env: &mut Env, state: &State, goal: Goal) -> Result<Option<Plan>, Failure> {
+    pub(crate) fn plan(&self, env: &mut Env, state: &State, goal: Goal) -> Result<Option<Planned>, Failure> {
         let mut looker = Looker::new(state, &self.providers);
         let (_, problems) = self.walk(&mut looker);
         if has_errors(&problems) {
@@ -75,7 +84,7 @@ impl Site {
         let observed = self.runtime.block_on(observe(&self.providers, looker.questions()));
         let mut planner = Planner::new(state, &observed, &self.providers);
         let (expansion, mut problems) = self.walk(&mut planner);
-        let (plan, more) = match goal {
+        let (mut plan, more) = match goal {
             Goal::Converge => {
                 planner.plan(&expansion, &graph::build(&expansion, &self.configuration.outside))
             }
@@ -86,13 +95,34 @@ impl Site {
         if !self.tell(env, &problems)? {
             return Ok(None);
         }
-        env.stdout.write_all(render::render(&plan).as_bytes())?;
-        for block in &expansion.deferred {
-            let awaits =
-                block.awaits.as_ref().map_or_else(String::new, |on| format!(", which waits for {on}"));
-            writeln!(env.stdout, "Not planned yet: {}{awaits}. Apply again after this.", block.address)?;
-        }
-        Ok(Some(plan))
+        let deferred = expansion.deferred.iter();
+        let deferred = deferred
+            .map(|block| plan::Deferred { address: block.address.clone(), awaits: block.awaits.clone() });
+        plan.deferred = deferred.collect();
+        let document = self.document(&plan, state, &problems);
+        Ok(Some(Planned { plan, document }))
+    }
+
+    /// What is shown and saved of a plan.
+    fn document(&self, plan: &Plan, state: &State, problems: &Diagnostics) -> Document {
+        let configuration = &self.configuration;
+        let planned_at = match configuration.outside.stage {
+            Stage::Planning(then) | Stage::Applying(then) => then,
+            Stage::Evaluating => configuration.outside.now(),
+        };
+        let header = Header {
+            fleet: env!("CARGO_PKG_VERSION").to_owned(),
+            planned_at: timestamp(planned_at),
+            configuration: configuration.digest(),
+            variables: configuration.variables(),
+            lineage: state.lineage.as_deref().map(str::to_owned),
+            serial: state.serial,
+            options: Options::default(),
+        };
+        let diagnostics = configuration.diagnostics.iter().chain(problems).cloned().collect();
+        let context =
+            Context { header, diagnostics: &diagnostics, sources: &configuration.sources, keyed: None };
+        Document::of(plan, &context)
     }
 
     /// From now on the plan is applied.
@@ -108,13 +138,21 @@ impl Site {
         self.configuration.expand(&self.providers, settle)
     }
 
-    /// Says what is wrong; false if that stops the run.
+    /// Says what is wrong; false if that stops the run. Warnings alone are said by the plan.
     pub(crate) fn tell(&self, env: &mut Env, problems: &Diagnostics) -> Result<bool, Failure> {
-        if !problems.is_empty() {
+        let stops = has_errors(problems);
+        if stops {
             diagnostics::report(env, problems, &self.configuration.sources)?;
         }
-        Ok(!has_errors(problems))
+        Ok(!stops)
     }
+}
+
+/// A time in nanoseconds since 1970, as RFC 3339 has it.
+fn timestamp(nanoseconds: i128) -> String {
+    const END_OF_9999: u64 = 253_402_300_799;
+    let since = u64::try_from(nanoseconds / 1_000_000_000).unwrap_or(0).min(END_OF_9999);
+    humantime::format_rfc3339_seconds(UNIX_EPOCH + Duration::from_secs(since)).to_string()
 }
 
 /// Prints the outputs of the root module.

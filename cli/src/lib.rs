@@ -5,7 +5,8 @@
 //! 3. [`failure`]: how a command ends badly
 //! 4. [`diagnostics`]: what is wrong with the configuration, drawn for people or as JSON
 //! 5. [`outside`]: the machine, as expressions see it
-//! 6. `configuration`: what a command works on; `converge`: what plan, apply and destroy share
+//! 6. `configuration`: what a command works on; `converge`: what plan, apply and destroy share; `publish`: the
+//!    document of a plan, printed and saved
 //! 7. [`progress`]: who is told what a run does; [`interrupt`]: signals; `log`: what is done inside
 //!
 //! [`run`] is all there is to call: tests and the program use it alike.
@@ -28,6 +29,7 @@ mod log;
 mod output;
 pub mod outside;
 pub mod progress;
+mod publish;
 
 pub use env::{Env, Terminal};
 pub use failure::{Exit, Failure};

@@ -68,6 +68,11 @@ impl Sources {
         &self.files[file.0 as usize]
     }
 
+    /// All texts, in the order they were added.
+    pub fn iter(&self) -> impl Iterator<Item = &Source> {
+        self.files.iter()
+    }
+
     /// The characters under a span.
     #[must_use]
     pub fn text(&self, span: Span) -> &str {

@@ -8,8 +8,8 @@ use fleet_engine::plan::{Action, Plan, Step};
 use fleet_store::{Database, Holder, Summary};
 
 use crate::configuration::VariableArgs;
-use crate::converge::{Goal, Site, print_outputs, state_failure};
-use crate::{Env, Exit, Failure};
+use crate::converge::{Goal, Planned, Site, print_outputs, state_failure};
+use crate::{Env, Exit, Failure, publish};
 
 /// Make reality equal to the configuration
 ///
@@ -44,7 +44,8 @@ pub(super) fn converge(
     let opened = site.runtime.block_on(Database::open(&site.backend, &holder, None));
     let mut database = opened.map_err(|e| state_failure(&e))?;
     let state = site.runtime.block_on(database.read()).map_err(|e| state_failure(&e))?;
-    let Some(plan) = site.plan(env, &state, goal)? else { return Ok(Exit::Failed) };
+    let Some(Planned { plan, document }) = site.plan(env, &state, goal)? else { return Ok(Exit::Failed) };
+    publish::print_text(env, &document)?;
     if plan.changes_anything() && !approved && !ask(env, goal)? {
         return Err(
             Failure::new("not approved, nothing was done").help("answer `yes`, or use `--auto-approve`")

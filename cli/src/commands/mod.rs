@@ -10,6 +10,7 @@ mod fmt;
 mod graph;
 mod init;
 mod plan;
+mod show;
 mod validate;
 mod version;
 
@@ -22,6 +23,7 @@ pub(crate) enum Command {
     Console(console::ConsoleArgs),
     Graph(graph::GraphArgs),
     Plan(plan::PlanArgs),
+    Show(show::ShowArgs),
     Apply(apply::ApplyArgs),
     Destroy(destroy::DestroyArgs),
     Completions(completions::CompletionsArgs),
@@ -38,6 +40,7 @@ impl Command {
             Command::Console(args) => console::console(env, args),
             Command::Graph(args) => graph::graph(env, args),
             Command::Plan(args) => plan::plan(env, args),
+            Command::Show(args) => show::show(env, args),
             Command::Apply(args) => apply::apply(env, args),
             Command::Destroy(args) => destroy::destroy(env, args),
             Command::Completions(args) => completions::completions(env, args),

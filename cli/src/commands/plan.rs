@@ -1,21 +1,36 @@
 //! `fleet plan`.
 
+use std::path::PathBuf;
+
 use crate::configuration::VariableArgs;
 use crate::converge::{Goal, Site, state_failure};
+use crate::publish::{self, FormatArgs};
 use crate::{Env, Exit, Failure};
 
 /// Compare the configuration with reality and print what apply would do
 ///
 /// Everything that is declared or recorded is looked at as it is now. Nothing is changed, the state included.
 ///
-/// The signs: `+` is made, `~` is changed in place, `-/+` is made anew, `-` is removed. With nothing to do it prints
-/// `No changes.`
+/// The signs: `+` is made, `~` is changed in place, `-/+` is made anew (`+/-` with the new one first), `-` is removed,
+/// `<=` is read during apply, `.` is left alone from now on, `←` is imported, `→` has a new address, `?` is decided
+/// once more is known. With nothing to do it prints `No changes.`
+///
+/// Examples:
+///   fleet plan
+///   fleet plan --out reviewed.plan && fleet apply reviewed.plan
+///   fleet plan --format markdown > comment.md
+///   fleet plan --json | jq .summary
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct PlanArgs {
     /// Exit with 2 if there are changes, 0 if there are none
     #[arg(long)]
     detailed_exitcode: bool,
+    /// Save the plan to FILE, for `fleet show` and `fleet apply`; nothing secret is in it
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+    #[command(flatten)]
+    format: FormatArgs,
     #[command(flatten)]
     variables: VariableArgs,
 }
@@ -23,6 +38,10 @@ pub(crate) struct PlanArgs {
 pub(crate) fn plan(env: &mut Env, args: &PlanArgs) -> Result<Exit, Failure> {
     let Some(site) = Site::open(env, &args.variables)? else { return Ok(Exit::Failed) };
     let state = site.runtime.block_on(fleet_store::read(&site.backend)).map_err(|e| state_failure(&e))?;
-    let Some(plan) = site.plan(env, &state, Goal::Converge)? else { return Ok(Exit::Failed) };
-    Ok(if args.detailed_exitcode && plan.changes_anything() { Exit::Changes } else { Exit::Done })
+    let Some(planned) = site.plan(env, &state, Goal::Converge)? else { return Ok(Exit::Failed) };
+    publish::print(env, &planned.document, &args.format)?;
+    if let Some(path) = &args.out {
+        publish::save(env, &planned.document, path)?;
+    }
+    Ok(if args.detailed_exitcode && planned.plan.changes_anything() { Exit::Changes } else { Exit::Done })
 }

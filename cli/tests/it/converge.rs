@@ -77,7 +77,10 @@ fn contents(directory: &Path) -> BTreeMap<String, (Vec<u8>, u32)> {
 /// The lines of a plan that name a change: signs and attributes.
 fn changes(plan: &str) -> Vec<String> {
     let word = |line: &str| line.split_whitespace().take(2).collect::<Vec<_>>().join(" ");
-    plan.lines().filter(|line| line.starts_with(' ') || line.starts_with("-/+")).map(word).collect()
+    let steps = plan.split_once("What apply will do:").map_or(plan, |(_, steps)| steps);
+    let signs = ["+ ", "~ ", "- ", "-/+ "];
+    let signed = |line: &&str| signs.iter().any(|sign| line.trim_start().starts_with(sign));
+    steps.lines().filter(signed).map(word).collect()
 }
 
 #[track_caller]
@@ -125,10 +128,10 @@ fn each_field_that_changes_in_the_file_is_planned_alone() {
         site.fleet(["apply", "--auto-approve"]).ok();
         assert_eq!(site.fleet(["plan"]).ok(), "No changes.\n");
     };
-    check("first", "second", &["~ core_file.a", "content ="]);
-    check("0600", "0640", &["~ core_file.b", "mode ="]);
-    check("b.txt", "c.txt", &["-/+ core_file.b", "path ="]);
-    check("one", "two", &["~ core_file.b", "content =", "~ core_value.v", "input ="]);
+    check("first", "second", &["~ core_file.a", "~ content"]);
+    check("0600", "0640", &["~ core_file.b", "~ mode"]);
+    check("b.txt", "c.txt", &["-/+ core_file.b", "~ path"]);
+    check("one", "two", &["~ core_file.b", "~ content", "~ core_value.v", "~ input"]);
 }
 
 #[test]
@@ -148,13 +151,13 @@ fn each_field_that_changes_behind_our_back_is_seen_and_mended() {
         };
         assert_eq!(files(&contents(site.path())), files(&before));
     };
-    check(|path| fs::write(path, "odd").unwrap(), &["~ core_file.a", "content ="]);
-    check(|path| fs::write(path, [0xff, 0xfe]).unwrap(), &["~ core_file.a", "content ="]);
+    check(|path| fs::write(path, "odd").unwrap(), &["~ core_file.a", "~ content"]);
+    check(|path| fs::write(path, [0xff, 0xfe]).unwrap(), &["~ core_file.a", "+ content"]);
     check(
         |path| fs::set_permissions(path, fs::Permissions::from_mode(0o600)).unwrap(),
-        &["~ core_file.a", "mode ="],
+        &["~ core_file.a", "~ mode"],
     );
-    check(|path| fs::remove_file(path).unwrap(), &["+ core_file.a", "content =", "mode =", "path ="]);
+    check(|path| fs::remove_file(path).unwrap(), &["+ core_file.a", "+ content", "+ mode", "+ path"]);
 }
 
 #[test]
@@ -174,7 +177,7 @@ fn what_is_not_declared_any_more_goes() {
     let text = site.read("main.fleet.hcl");
     let (before, _) = text.split_once("resource \"core_file\" \"b\"").unwrap();
     site.write("main.fleet.hcl", before);
-    check_plan(&site, &["- core_file.b"]);
+    check_plan(&site, &["- core_file.b", "- content", "- mode", "- path"]);
     site.fleet(["apply", "--auto-approve"]).ok();
     assert!(!site.path().join("b.txt").exists());
     assert_eq!(site.fleet(["plan"]).ok(), "No changes.\n");
@@ -190,7 +193,7 @@ resource "core_file" "a" {
 "#;
     let site = applied(text);
     fs::remove_dir_all(site.path().join(".fleet")).unwrap();
-    assert_eq!(site.fleet(["plan"]).ok(), "No changes.\n");
+    assert_eq!(site.fleet(["plan"]).ok(), "No changes. 1 record will be brought up to date.\n");
     // Apply records it again, so that it is known to destroy.
     site.fleet(["apply", "--auto-approve"]).ok();
     site.fleet(["destroy", "--auto-approve"]).ok();
@@ -201,7 +204,7 @@ resource "core_file" "a" {
 fn a_thing_under_a_new_name_stays() {
     let site = applied(TWO);
     edit(&site, "\"core_file\" \"b\"", "\"core_file\" \"c\"");
-    assert_eq!(site.fleet(["plan"]).ok(), "No changes.\n");
+    assert_eq!(site.fleet(["plan"]).ok(), "No changes. 2 records will be brought up to date.\n");
     site.fleet(["apply"]).ok();
     assert_eq!(site.read("b.txt"), "one a.txt\n");
     assert_eq!(site.fleet(["plan"]).ok(), "No changes.\n");
@@ -263,14 +266,14 @@ resource "core_file" "f" {
 "#;
     let site = applied(text);
     assert!(!site.path().join("one.txt").exists());
-    check_plan(&site, &["+ core_file.f[\"one\"]", "content =", "mode =", "path ="]);
+    check_plan(&site, &["+ core_file.f[\"one\"]", "+ content", "+ mode", "+ path"]);
     site.fleet(["apply", "--auto-approve"]).ok();
     assert!(site.path().join("one.txt").exists());
 
     edit(&site, "\"one\"", "\"two\"");
     let plan = site.fleet(["plan"]).ok();
-    assert_eq!(changes(&plan), ["-/+ core_value.v", "triggers_replace ="], "{plan}");
-    assert!(plan.contains("Not planned yet: core_file.f, which waits for core_value.v.id."), "{plan}");
+    assert_eq!(changes(&plan), ["-/+ core_value.v", "~ id", "~ triggers_replace"], "{plan}");
+    assert!(plan.contains("? core_file.f  # once core_value.v.id is known"), "{plan}");
     site.fleet(["apply", "--auto-approve"]).ok();
     assert!(site.path().join("one.txt").exists());
     site.fleet(["apply", "--auto-approve"]).ok();
@@ -383,12 +386,12 @@ fn what_a_crash_left_behind_is_settled_by_looking() {
     let declared = site("resource \"core_file\" \"a\" {\n  path = \"a.txt\"\n  content = \"x\"\n}\n");
     crashed(&declared);
     assert_eq!(open_intents(&declared), 1);
-    assert_eq!(declared.fleet(["apply"]).ok(), "No changes.\n");
+    assert_eq!(declared.fleet(["apply"]).ok(), "No changes. 1 record will be brought up to date.\n");
     assert_eq!(open_intents(&declared), 0);
 
     let not_declared_any_more = site("");
     crashed(&not_declared_any_more);
-    check_plan(&not_declared_any_more, &["- core_file.a"]);
+    check_plan(&not_declared_any_more, &["- core_file.a", "- content", "- mode", "- path"]);
     not_declared_any_more.fleet(["apply", "--auto-approve"]).ok();
     assert!(!not_declared_any_more.path().join("a.txt").exists());
     assert_eq!(open_intents(&not_declared_any_more), 0);
@@ -396,7 +399,7 @@ fn what_a_crash_left_behind_is_settled_by_looking() {
     let never_made = site("");
     crashed(&never_made);
     fs::remove_file(never_made.path().join("a.txt")).unwrap();
-    assert_eq!(never_made.fleet(["apply"]).ok(), "No changes.\n");
+    assert_eq!(never_made.fleet(["apply"]).ok(), "No changes. 1 record will be brought up to date.\n");
     assert_eq!(open_intents(&never_made), 0);
 }
 

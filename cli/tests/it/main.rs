@@ -10,5 +10,6 @@ mod frame;
 mod init;
 mod log;
 mod pipelines;
+mod show;
 mod support;
 mod validate;

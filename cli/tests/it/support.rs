@@ -51,8 +51,17 @@ impl Site {
         self.fleet_with_input(args, "")
     }
 
+    /// The same with any number of arguments.
+    pub(crate) fn fleet_words(&self, args: &[&str]) -> Ran {
+        self.run(args, "")
+    }
+
     /// The same with something on standard input.
     pub(crate) fn fleet_with_input<const N: usize>(&self, args: [&str; N], input: &str) -> Ran {
+        self.run(&args, input)
+    }
+
+    fn run(&self, args: &[&str], input: &str) -> Ran {
         let (stdout, stderr) = (Shared::default(), Shared::default());
         let env = Env {
             cwd: self.path().to_path_buf(),
@@ -63,7 +72,7 @@ impl Site {
             terminal: Terminal::default(),
             providers,
         };
-        let args = std::iter::once("fleet").chain(args).map(OsString::from);
+        let args = std::iter::once("fleet").chain(args.iter().copied()).map(OsString::from);
         let exit = fleet_cli::run(args, env);
         Ran { exit, stdout: stdout.text(), stderr: stderr.text() }
     }

@@ -109,14 +109,14 @@ pub struct Summary {
     pub destroy: usize,
     /// Things to read once what they need is known.
     pub read: usize,
-    /// Things that are left alone from now on, or are gone.
+    /// Things that are left alone from now on.
     pub forget: usize,
     /// Things that are taken in; they may count as updated too.
     pub import: usize,
     /// Things that have a new address; they may count as updated too.
     #[serde(rename = "move")]
     pub moved: usize,
-    /// Things whose record alone is brought up to date.
+    /// Things whose record alone is brought up to date, or removed because they are gone.
     pub record: usize,
     /// Things that stay as they are.
     pub keep: usize,
@@ -331,9 +331,12 @@ impl Document {
             ..Summary::default()
         };
         for step in &self.steps {
-            let both = usize::from(step.is_imported()) + usize::from(step.moved_from.is_some());
             summary.import += usize::from(step.is_imported());
             summary.moved += usize::from(step.moved_from.is_some());
+            if step.is_bookkeeping() {
+                summary.record += 1;
+                continue;
+            }
             match step.action {
                 Action::Create => summary.create += 1,
                 Action::Update => summary.update += 1,
@@ -341,7 +344,7 @@ impl Document {
                 Action::Destroy => summary.destroy += 1,
                 Action::Read => summary.read += 1,
                 Action::Forget => summary.forget += 1,
-                Action::Record => summary.record += usize::from(both == 0),
+                Action::Record => {}
             }
         }
         summary
@@ -361,6 +364,16 @@ impl Summary {
 }
 
 impl Step {
+    /// Whether it does no more than to bring records up to date with what is so already.
+    #[must_use]
+    pub fn is_bookkeeping(&self) -> bool {
+        match self.action {
+            Action::Record => !self.is_imported() && self.moved_from.is_none(),
+            Action::Forget => matches!(self.reason, Reason::Vanished | Reason::SameAs { .. }),
+            _ => false,
+        }
+    }
+
     /// Whether it is taken in.
     #[must_use]
     pub fn is_imported(&self) -> bool {

@@ -153,7 +153,7 @@ fn sections(document: &Document) -> Vec<Section<'_>> {
         (Action::Forget, "to forget"),
     ];
     for (action, words) in groups {
-        let steps = document.steps.iter().filter(|step| step.action == action && step::is_shown(step));
+        let steps = document.steps.iter().filter(|step| step.action == action && !step.is_bookkeeping());
         let entries: Vec<_> = steps.map(|step| entry(step::heading(step), Content::Step(step))).collect();
         let open = matches!(action, Action::Destroy | Action::Replace);
         sections.push(Section { title: format!("<b>{} {words}</b>", entries.len()), open, entries });

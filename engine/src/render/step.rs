@@ -65,11 +65,6 @@ pub(super) fn drifted(document: &Document) -> impl Iterator<Item = &Step> {
     })
 }
 
-/// Whether a step is shown among those of the plan; records are counted only.
-pub(super) fn is_shown(step: &Step) -> bool {
-    words::sign(step) != Sign::None
-}
-
 /// How the outputs change.
 pub(super) fn outputs(outputs: &[Output], seen: &mut Seen) -> Vec<Line> {
     let mut body = Body { lines: Vec::new(), at: "the outputs".to_owned(), seen };

@@ -40,7 +40,7 @@ pub fn text(document: &Document, colour: Colour) -> String {
             sheet.paragraph(step::drift_heading(step), &step::drift_body(step, document.goal, &mut seen));
         }
     }
-    let mut shown = document.steps.iter().filter(|step| step::is_shown(step)).peekable();
+    let mut shown = document.steps.iter().filter(|step| !step.is_bookkeeping()).peekable();
     if has_drifted && shown.peek().is_some() {
         sheet.title("What apply will do:");
     }

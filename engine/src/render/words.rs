@@ -71,6 +71,7 @@ pub(super) fn preamble(document: &Document) -> Vec<&'static str> {
     let mut lines = Vec::new();
     match document.goal {
         Goal::Converge => {}
+        Goal::Destroy if document.summary.is_empty() => {}
         Goal::Destroy => lines.push("Everything that was made is to be removed."),
         Goal::RefreshOnly => lines.push("Only the records are brought up to date; reality stays as it is."),
     }

@@ -83,9 +83,7 @@ impl<K: ApiKind> Kind<K::Reader, K::Writer> for Of<K> {
     }
 
     fn normalize(&self, object: &Value) -> Result<Value, Misfit> {
-        let mut typed = K::from_value(object)?;
-        typed.normalize()?;
-        Ok(typed.to_value())
+        normalize::<K>(object)
     }
 
     fn findable(&self, record: &Value) -> Result<(), Misfit> {
@@ -166,6 +164,13 @@ pub(crate) fn describe<K: Resource>(place: Place, provider: &str) -> Entry {
         edges: K::edges(),
         ..Entry::new(K::schema(), place, provider)
     }
+}
+
+/// Normalizes a wholly known object.
+pub(crate) fn normalize<K: Resource>(object: &Value) -> Result<Value, Misfit> {
+    let mut typed = K::from_value(object)?;
+    typed.normalize()?;
+    Ok(typed.to_value())
 }
 
 /// Brings a record up to date.

@@ -9,9 +9,10 @@
 //!    [`render`](mod@render): as people read it
 //! 6. [`apply`]: intent on disk, act, read back, record
 //!
-//! Beside the stages: [`resource`] is the contract for the author of a kind and [`kind`] what the engine sees of it,
-//! [`provider`] what it knows of providers and [`registry`] all of them together, [`state`] what is remembered between
-//! runs. [`event`] is what a user interface may know, [`clock`] and [`interrupt`] are what it tells the engine.
+//! Beside the stages: [`resource`] and [`host`] are the contract for the author of a kind, and [`kind`] is what the
+//! engine sees of it; [`provider`] is what it knows of providers, and [`registry`] all of them together; [`state`] is
+//! what is remembered between runs. [`event`] is what a user interface may know, [`clock`] and [`interrupt`] are what
+//! it tells the engine.
 
 pub mod address;
 pub mod apply;
@@ -25,6 +26,7 @@ pub mod encode;
 pub mod event;
 pub mod expand;
 pub mod graph;
+pub mod host;
 pub mod interrupt;
 pub mod kind;
 pub mod observe;

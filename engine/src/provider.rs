@@ -2,6 +2,21 @@
 //!
 //! Planning is given [`Readers`] and cannot write. Only apply is given [`Writers`]. What the author of a provider
 //! implements is [`Provider`]; the [registry](crate::registry) makes the other traits of it.
+//!
+//! ```
+//! use fleet_engine::provider::{Readers, Session};
+//!
+//! fn plan(readers: &dyn Readers, session: &Session) {
+//!     let _ = readers.reader(session, &fleet_lang::Value::null());
+//! }
+//! ```
+//! Readers lead to no writer, so this does not compile:
+//! ```compile_fail,E0599
+//! # use fleet_engine::provider::{Readers, Session};
+//! fn plan(readers: &dyn Readers, session: &Session) {
+//!     let _ = readers.writer(session, &fleet_lang::Value::null());
+//! }
+//! ```
 
 use std::fmt;
 use std::future::Future;

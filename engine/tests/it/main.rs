@@ -3,6 +3,7 @@
 mod expand;
 mod fleets;
 mod graph;
+mod host;
 mod refactor;
 mod references;
 mod site;

@@ -1,0 +1,104 @@
+//! The contract for kinds that live on a host.
+//!
+//! 1. [`probe`]: what may be asked of a host: a closed set of reading operations
+//! 2. [`step`]: what may be done to it; another type, that no question can hold
+//! 3. [`HostKind`]: what the author of a kind implements, all of it pure
+//! 4. [`HostReader`], [`HostWriter`]: the two sides of a session, implemented by a transport
+//!
+//! # What the compiler refuses
+//!
+//! Planning is given a reader, and can ask:
+//! ```
+//! use fleet_engine::host::*;
+//!
+//! fn plan(host: &dyn HostReader) {
+//!     let name = Operand::new("kern.hostname").expect("it is a name");
+//!     let read = Read::Names("/etc".into());
+//!     let _ = host.ask(vec![Probe::new().tool(Tool::Sysctl, [name]).and(read)]);
+//! }
+//! ```
+//! Each of these differs from it in one thing, and does not compile. A reader does no work:
+//! ```compile_fail,E0599
+//! # use fleet_engine::host::*;
+//! fn plan(host: &dyn HostReader) {
+//!     let _ = host.work(vec![]);
+//! }
+//! ```
+//! A step is no part of a question:
+//! ```compile_fail,E0308
+//! # use fleet_engine::host::*;
+//! fn plan(host: &dyn HostReader) {
+//!     let read = Step::new(Act::Remove { path: "/etc/hosts".into() });
+//!     let _ = host.ask(vec![Probe::new().and(read)]);
+//! }
+//! ```
+//! No reading operation takes a command:
+//! ```compile_fail,E0599
+//! # use fleet_engine::host::*;
+//! fn plan(host: &dyn HostReader) {
+//!     let read = Read::Run { program: "rm".into(), arguments: vec!["/etc/hosts".into()] };
+//!     let _ = host.ask(vec![Probe::new().and(read)]);
+//! }
+//! ```
+//! What a tool is given goes through a check, because `sysctl -n kern.hostname=x` writes:
+//! ```compile_fail,E0423
+//! # use fleet_engine::host::*;
+//! fn plan(host: &dyn HostReader) {
+//!     let name = Operand("kern.hostname=x".into());
+//!     let _ = host.ask(vec![Probe::new().tool(Tool::Sysctl, [name])]);
+//! }
+//! ```
+//!
+//! [`OnHost`] erases a kind, as [`Of`](crate::kind::Of) does for those behind an API.
+
+mod erase;
+pub mod probe;
+pub mod step;
+
+pub use erase::OnHost;
+pub use probe::{Answer, Operand, Probe, Read, Reply, Tool};
+pub use step::{Act, Bytes, Step};
+
+use crate::resource::{At, BoxFuture, Change, Error, Resource};
+
+/// A kind on a host. It talks to nobody: it says what to ask, what the answer means, and what to do.
+///
+/// # Guarantees
+/// - Every wish given was [normalized](Resource::normalize) and is wholly known.
+/// - `parse` is given the answers to its own `probe`, in its order.
+/// - Steps run in order, after the intent to do so is on disk. One that fails stops those after it. Then the host is
+///   asked again, and only what was found is recorded.
+/// - All probes of a host travel together, so that a question more costs no round trip.
+///
+/// # Assumptions
+/// - All of it is pure.
+/// - `probe` and `parse` find the same thing whether they are given what was recorded or what was declared, as long as
+///   nothing that forces a replacement differs.
+/// - Sensitive values are not recorded: null stands in their place. A field that may hold one is an `Option`, and the
+///   thing is found without it.
+/// - Steps may be repeated after a crash that hid how they ended.
+pub trait HostKind: Resource {
+    /// What to ask to find it.
+    fn probe(at: &At<Self>) -> Result<Probe, Error>;
+
+    /// What the answers mean; `None` means that it is not there.
+    fn parse(at: &At<Self>, reply: &Reply) -> Result<Option<Self>, Error>;
+
+    /// What makes it so.
+    fn steps(self, change: Change<Self>) -> Result<Vec<Step>, Error>;
+
+    /// What removes it. That it is gone already must do no harm.
+    fn remove(observed: Self) -> Result<Vec<Step>, Error>;
+}
+
+/// The reading side of a session with a host.
+pub trait HostReader: Send + Sync {
+    /// Asks all of it at once; the replies stand in the order of the probes.
+    fn ask(&self, probes: Vec<Probe>) -> BoxFuture<'_, Vec<Result<Reply, Error>>>;
+}
+
+/// The writing side of a session with a host.
+pub trait HostWriter: Send + Sync {
+    /// Does one after the other, and stops at the first that fails.
+    fn work(&self, steps: Vec<Step>) -> BoxFuture<'_, Result<(), Error>>;
+}

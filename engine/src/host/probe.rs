@@ -1,0 +1,241 @@
+//! What may be asked of a host, and what it answers.
+//!
+//! Nothing here can express a change. The one exception says so: the script of a user, which a plan flags and
+//! `--read-only` refuses.
+
+use crate::attributes::Misfit;
+use crate::resource::Error;
+
+/// A question: reading operations that are answered together.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Probe {
+    reads: Vec<Read>,
+    root: bool,
+}
+
+/// A reading operation. The set is closed: whoever adds one answers for it that it changes nothing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Read {
+    /// What is at a path. Links are not followed.
+    Path(String),
+    /// The names in a directory.
+    Names(String),
+    /// What a tool says.
+    Tool(Tool, Vec<Operand>),
+    /// What a script of the user says. Nobody knows what else it does.
+    UserScript(String),
+}
+
+/// A program with leading arguments that make it look and nothing else.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Tool {
+    /// `scutil --get`: one of the names of a Mac.
+    Scutil,
+    /// `launchctl print`: a service or a domain.
+    Launchctl,
+    /// `sysctl -n`: a variable of the kernel.
+    Sysctl,
+}
+
+/// An argument that a tool can only take as the name of something: no option, no assignment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Operand(String);
+
+/// The answers to a probe, in the order of its operations.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Reply(pub Vec<Answer>);
+
+/// The answer to one operation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// To [`Read::Path`]; `None` if nothing is there.
+    Path(Option<Found>),
+    /// To [`Read::Names`]; `None` if there is no directory.
+    Names(Option<Vec<Vec<u8>>>),
+    /// To [`Read::Tool`] and [`Read::UserScript`].
+    Output(Output),
+}
+
+/// What is at a path.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Found {
+    /// What it is.
+    pub what: What,
+    /// The permission bits.
+    pub mode: u32,
+    /// The name of its owner.
+    pub owner: String,
+    /// The name of its group.
+    pub group: String,
+}
+
+/// What can be at a path.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum What {
+    /// A regular file with this content.
+    File(Vec<u8>),
+    /// A directory.
+    Directory,
+    /// A link that leads there.
+    Link(Vec<u8>),
+    /// Something else, such as a socket.
+    Other,
+}
+
+/// What a program wrote before it ended.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Output {
+    /// How it ended; 0 is well.
+    pub status: i32,
+    /// What it said.
+    pub stdout: Vec<u8>,
+    /// What it complained about.
+    pub stderr: Vec<u8>,
+}
+
+impl Probe {
+    /// Asks nothing yet.
+    #[must_use]
+    pub fn new() -> Probe {
+        Probe::default()
+    }
+
+    /// Asks one thing more.
+    #[must_use]
+    pub fn and(mut self, read: Read) -> Probe {
+        self.reads.push(read);
+        self
+    }
+
+    /// Asks what is at a path.
+    #[must_use]
+    pub fn path(self, path: impl Into<String>) -> Probe {
+        self.and(Read::Path(path.into()))
+    }
+
+    /// Asks for the names in a directory.
+    #[must_use]
+    pub fn names(self, directory: impl Into<String>) -> Probe {
+        self.and(Read::Names(directory.into()))
+    }
+
+    /// Asks a tool.
+    #[must_use]
+    pub fn tool(self, tool: Tool, operands: impl Into<Vec<Operand>>) -> Probe {
+        self.and(Read::Tool(tool, operands.into()))
+    }
+
+    /// Only root may see the answers. Where nobody can become root without a password, they cannot be had.
+    #[must_use]
+    pub fn as_root(self) -> Probe {
+        Probe { root: true, ..self }
+    }
+
+    /// The operations, in order.
+    #[must_use]
+    pub fn reads(&self) -> &[Read] {
+        &self.reads
+    }
+
+    /// Whether root has to ask.
+    #[must_use]
+    pub fn needs_root(&self) -> bool {
+        self.root
+    }
+
+    /// Whether it runs code of the user, which may do anything.
+    #[must_use]
+    pub fn runs_user_code(&self) -> bool {
+        self.reads.iter().any(|read| matches!(read, Read::UserScript(_)))
+    }
+}
+
+impl Tool {
+    /// The program and the arguments that come before the operands.
+    #[must_use]
+    pub fn command(self) -> (&'static str, &'static [&'static str]) {
+        match self {
+            Tool::Scutil => ("scutil", &["--get"]),
+            Tool::Launchctl => ("launchctl", &["print"]),
+            Tool::Sysctl => ("sysctl", &["-n"]),
+        }
+    }
+}
+
+impl Operand {
+    /// A name. What a tool could take for an option or an assignment (`sysctl -n a=1` writes) is refused.
+    pub fn new(text: impl Into<String>) -> Result<Operand, Misfit> {
+        let text = text.into();
+        let is_name = !text.is_empty()
+            && !text.starts_with('-')
+            && !text.contains(|c: char| c == '=' || c.is_control());
+        if is_name { Ok(Operand(text)) } else { Err(Misfit::new("", format!("`{text}` cannot be a name"))) }
+    }
+
+    /// The text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl Reply {
+    /// The answer to the operation at `index`, which asked for a path.
+    pub fn path(&self, index: usize) -> Result<Option<&Found>, Error> {
+        match self.0.get(index) {
+            Some(Answer::Path(found)) => Ok(found.as_ref()),
+            _ => Err(not_answered()),
+        }
+    }
+
+    /// The answer to the operation at `index`, which asked for the names in a directory.
+    pub fn names(&self, index: usize) -> Result<Option<&[Vec<u8>]>, Error> {
+        match self.0.get(index) {
+            Some(Answer::Names(names)) => Ok(names.as_deref()),
+            _ => Err(not_answered()),
+        }
+    }
+
+    /// The answer to the operation at `index`, which asked a tool or ran a script.
+    pub fn output(&self, index: usize) -> Result<&Output, Error> {
+        match self.0.get(index) {
+            Some(Answer::Output(output)) => Ok(output),
+            _ => Err(not_answered()),
+        }
+    }
+}
+
+fn not_answered() -> Error {
+    Error::permanent("the host did not answer what it was asked")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_operand_is_a_name() {
+        for name in ["kern.hostname", "system/com.openssh.sshd", "HostName", "a b", "é"] {
+            assert_eq!(Operand::new(name).unwrap().as_str(), name);
+        }
+        for other in ["", "-w", "--set", "kern.hostname=x", "a\nb", "a\0"] {
+            assert!(Operand::new(other).is_err(), "{other}");
+        }
+    }
+
+    #[test]
+    fn answers_of_another_sort_are_not_taken() {
+        let reply = Reply(vec![Answer::Path(None), Answer::Names(Some(vec![b"x".to_vec()]))]);
+        assert_eq!(reply.path(0).unwrap(), None);
+        assert_eq!(reply.names(1).unwrap(), Some(&[b"x".to_vec()][..]));
+        assert!(reply.path(1).is_err() && reply.names(0).is_err());
+        assert!(reply.output(1).is_err() && reply.output(2).is_err());
+    }
+
+    #[test]
+    fn scripts_of_users_are_told_from_our_own_operations() {
+        let ours = Probe::new().path("/etc/hosts").names("/etc").tool(Tool::Sysctl, []);
+        assert!(!ours.runs_user_code());
+        assert!(ours.and(Read::UserScript("date".into())).runs_user_code());
+    }
+}

@@ -8,7 +8,7 @@ use clap::{Arg, ArgAction, ArgMatches, FromArgMatches};
 use fleet_engine::config::load;
 use fleet_engine::config::model::{Config, Module, Named};
 use fleet_engine::config::values::{Given, Setting, values};
-use fleet_engine::expand::{ArgumentsOnly, Depth, Expansion, Settle, Surroundings, expand};
+use fleet_engine::expand::{ArgumentsOnly, Depth, Expansion, Secrets, Settle, Surroundings, Symbols, expand};
 use fleet_engine::schema::Catalog;
 use fleet_lang::Value;
 use fleet_syntax::{Diagnostics, Sources};
@@ -82,7 +82,8 @@ impl Configuration {
     /// Looks at every block once, whatever the values.
     pub(crate) fn check_blocks(&mut self, catalog: &dyn Catalog) {
         let inputs = HashMap::new();
-        let surroundings = Surroundings { catalog, outside: &self.outside, inputs, depth: Depth::Blocks };
+        let surroundings =
+            Surroundings { catalog, outside: &self.outside, inputs, secrets: &Symbols, depth: Depth::Blocks };
         let (_, found) = expand(&self.config, &surroundings, &mut ArgumentsOnly);
         self.diagnostics.extend(found);
     }
@@ -103,9 +104,18 @@ impl Configuration {
         catalog: &dyn Catalog,
         settle: &mut dyn Settle,
     ) -> (Expansion<'_>, Diagnostics) {
+        expand(&self.config, &self.surroundings(catalog, &Symbols, &self.outside), settle)
+    }
+
+    /// What its expressions see.
+    pub(crate) fn surroundings<'a>(
+        &'a self,
+        catalog: &'a dyn Catalog,
+        secrets: &'a dyn Secrets,
+        outside: &'a Machine,
+    ) -> Surroundings<'a> {
         let inputs = self.inputs.iter().map(|(name, value)| (name.clone(), value.clone())).collect();
-        let surroundings = Surroundings { catalog, outside: &self.outside, inputs, depth: Depth::Instances };
-        expand(&self.config, &surroundings, settle)
+        Surroundings { catalog, outside, inputs, secrets, depth: Depth::Instances }
     }
 }
 

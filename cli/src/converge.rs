@@ -1,16 +1,19 @@
-//! What `plan`, `apply` and `destroy` share: configuration, state and reality → plan.
+//! What `plan`, `apply` and `destroy` share: configuration, state and reality → plan → apply.
 
 use std::time::{Duration, UNIX_EPOCH};
 
-use fleet_engine::check::{protected, unsupported};
+use fleet_engine::address::Target;
+use fleet_engine::apply::{Applied, Hands, Pace, apply};
+use fleet_engine::check::unsupported;
 use fleet_engine::config::model::Output;
-use fleet_engine::document::{Context, Document, Header, Options};
-use fleet_engine::expand::{Expansion, Settle};
-use fleet_engine::observe::observe;
-use fleet_engine::plan::{Looker, Plan, Planner};
+use fleet_engine::document::{self, Context, Document, Header};
+use fleet_engine::event::Listener;
+use fleet_engine::expand::secrets_of_providers;
+use fleet_engine::interrupt::Interrupt;
+use fleet_engine::plan::{Goal, Options, Planned, Sources, plan};
 use fleet_engine::registry::Registry;
-use fleet_engine::state::State;
-use fleet_engine::{graph, plan};
+use fleet_engine::seal::Sealer;
+use fleet_engine::state::{State, Store};
 use fleet_lang::{Outside, Value};
 use fleet_store::Backend;
 use fleet_syntax::Diagnostics;
@@ -18,124 +21,174 @@ use fleet_syntax::diagnostic::has_errors;
 use tokio::runtime::Runtime;
 
 use crate::backend::backend;
+use crate::clock::Stopwatch;
 use crate::configuration::{Configuration, VariableArgs};
-use crate::outside::Stage;
-use crate::{Env, Failure, diagnostics};
-
-/// What the plan is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Goal {
-    /// Reality equals the configuration.
-    Converge,
-    /// Nothing is left.
-    Destroy,
-}
-
-impl Goal {
-    /// The command.
-    pub(crate) fn word(self) -> &'static str {
-        match self {
-            Goal::Converge => "apply",
-            Goal::Destroy => "destroy",
-        }
-    }
-}
-
-/// A plan, and what is shown and saved of it.
-pub(crate) struct Planned {
-    pub(crate) plan: Plan,
-    pub(crate) document: Document,
-}
+use crate::interrupt::Signals;
+use crate::outside::{Machine, Stage};
+use crate::secrets::{Vault, Wanted};
+use crate::{Env, Failure, diagnostics, key};
 
 /// A configuration that can be planned, and the way to reality.
 pub(crate) struct Site {
     configuration: Configuration,
+    vault: Vault,
+    sealer: Sealer,
     pub(crate) providers: Registry,
     pub(crate) runtime: Runtime,
     /// Where the state is kept.
     pub(crate) backend: Backend,
+    pub(crate) clock: Stopwatch,
+}
+
+/// What a site is opened for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    /// To look; nothing is written.
+    Plan,
+    /// To change things.
+    Apply,
+}
+
+/// What a run does besides planning.
+pub(crate) struct Running<'a> {
+    pub(crate) store: &'a dyn Store,
+    pub(crate) listener: &'a dyn Listener,
+    pub(crate) interrupt: &'a Interrupt,
+    pub(crate) pace: Pace,
 }
 
 impl Site {
     /// Reads the configuration; `None` if something is wrong with it, which was said.
-    pub(crate) fn open(env: &mut Env, variables: &VariableArgs) -> Result<Option<Site>, Failure> {
+    pub(crate) fn open(
+        env: &mut Env,
+        variables: &VariableArgs,
+        purpose: Purpose,
+    ) -> Result<Option<Site>, Failure> {
         let mut configuration = Configuration::load(env);
         configuration.read_values(env, variables);
         configuration.diagnostics.extend(unsupported(&configuration.config));
         configuration.outside.stage = Stage::Planning(configuration.outside.now());
+        let providers = env.providers();
+        let wanted = Wanted::Only(secrets_of_providers(&configuration.config, &providers));
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        let backend = backend(&configuration.config, &env.cwd)?;
         let site = Site {
-            backend: backend(&configuration.config, &env.cwd)?,
+            vault: Vault::new(env, wanted),
+            sealer: match purpose {
+                Purpose::Plan => key::sealer(&backend, &env.cwd)?,
+                Purpose::Apply => key::sealer_for_writing(&backend, &env.cwd)?,
+            },
+            backend,
             configuration,
-            providers: env.providers(),
+            providers,
             runtime: runtime.map_err(|error| Failure::of("the runtime cannot be started", &error))?,
+            clock: Stopwatch::start(),
         };
         Ok(site.tell(env, &site.configuration.diagnostics)?.then_some(site))
     }
 
+    /// From now on every secret may be asked for.
+    pub(crate) fn resolve_secrets(&self) {
+        self.vault.open();
+    }
+
     /// Looks at reality and compares; `None` if something is wrong, which was said.
-    pub(crate) fn plan(&self, env: &mut Env, state: &State, goal: Goal) -> Result<Option<Planned>, Failure> {
-        let mut looker = Looker::new(state, &self.providers);
-        let (_, problems) = self.walk(&mut looker);
-        if has_errors(&problems) {
-            self.tell(env, &problems)?;
-            return Ok(None);
-        }
-        let observed = self.runtime.block_on(observe(&self.providers, looker.questions()));
-        let mut planner = Planner::new(state, &observed, &self.providers);
-        let (expansion, mut problems) = self.walk(&mut planner);
-        let (mut plan, more) = match goal {
-            Goal::Converge => {
-                planner.plan(&expansion, &graph::build(&expansion, &self.configuration.outside))
-            }
-            Goal::Destroy => Planner::new(state, &observed, &self.providers).removal(),
+    pub(crate) fn plan(
+        &self,
+        env: &mut Env,
+        state: State,
+        options: &Options,
+        listener: &dyn Listener,
+    ) -> Result<Option<Planned<'_>>, Failure> {
+        let outside = &self.configuration.outside;
+        let surroundings = self.configuration.surroundings(&self.providers, &self.vault, outside);
+        let sources = Sources {
+            config: &self.configuration.config,
+            surroundings: &surroundings,
+            readers: &self.providers,
+            sealer: &self.sealer,
+            clock: &self.clock,
+            listener,
         };
-        problems.extend(more);
-        problems.extend(protected(&plan, &expansion));
-        if !self.tell(env, &problems)? {
-            return Ok(None);
+        let planned = self.runtime.block_on(plan(&sources, state, options));
+        if let Some(failure) = self.vault.failure() {
+            return Err(failure);
         }
-        let deferred = expansion.deferred.iter();
-        let deferred = deferred
-            .map(|block| plan::Deferred { address: block.address.clone(), awaits: block.awaits.clone() });
-        plan.deferred = deferred.collect();
-        let document = self.document(&plan, state, &problems);
-        Ok(Some(Planned { plan, document }))
+        match planned {
+            Ok(planned) => Ok(Some(planned)),
+            Err(problems) => {
+                self.tell(env, &problems)?;
+                Ok(None)
+            }
+        }
+    }
+
+    /// Does what a plan says.
+    pub(crate) fn apply<'c>(
+        &'c self,
+        planned: Planned<'c>,
+        running: &Running<'_>,
+        wave: usize,
+    ) -> Result<Applied<'c>, Failure> {
+        let stage = match self.configuration.outside.stage {
+            Stage::Planning(then) => Stage::Applying(then),
+            stage => stage,
+        };
+        let outside = Machine { stage, ..self.configuration.outside.clone() };
+        self.vault.open();
+        let surroundings = self.configuration.surroundings(&self.providers, &self.vault, &outside);
+        let hands = Hands {
+            readers: &self.providers,
+            writers: &self.providers,
+            store: running.store,
+            sealer: &self.sealer,
+            clock: &self.clock,
+            listener: running.listener,
+            interrupt: running.interrupt,
+            pace: running.pace,
+        };
+        self.runtime.block_on(async {
+            let signals = Signals::catch();
+            let signals = signals.map_err(|error| Failure::of("signals cannot be caught", &error))?;
+            tokio::select! {
+                applied = apply(planned, &surroundings, &hands, wave) => Ok(applied),
+                never = signals.forward(running.interrupt, running.listener) => match never {},
+            }
+        })
+    }
+
+    /// Why a secret could not be had, if so.
+    pub(crate) fn secret_failure(&self) -> Option<Failure> {
+        self.vault.failure()
     }
 
     /// What is shown and saved of a plan.
-    fn document(&self, plan: &Plan, state: &State, problems: &Diagnostics) -> Document {
+    pub(crate) fn document(&self, planned: &Planned<'_>, options: &Options) -> Document {
         let configuration = &self.configuration;
         let planned_at = match configuration.outside.stage {
             Stage::Planning(then) | Stage::Applying(then) => then,
             Stage::Evaluating => configuration.outside.now(),
         };
+        let words = |targets: &[Target]| targets.iter().map(ToString::to_string).collect();
         let header = Header {
             fleet: env!("CARGO_PKG_VERSION").to_owned(),
             planned_at: timestamp(planned_at),
             configuration: configuration.digest(),
             variables: configuration.variables(),
-            lineage: state.lineage.as_deref().map(str::to_owned),
-            serial: state.serial,
-            options: Options::default(),
+            lineage: planned.state.lineage.as_deref().map(str::to_owned),
+            serial: planned.state.serial,
+            options: document::Options {
+                target: words(&options.targets),
+                exclude: words(&options.excludes),
+                replace: words(&options.replace),
+                without_looking: !options.refresh,
+            },
         };
-        let diagnostics = configuration.diagnostics.iter().chain(problems).cloned().collect();
-        let context =
-            Context { header, diagnostics: &diagnostics, sources: &configuration.sources, keyed: None };
-        Document::of(plan, &context)
-    }
-
-    /// From now on the plan is applied.
-    pub(crate) fn begin_to_apply(&mut self) {
-        let stage = &mut self.configuration.outside.stage;
-        if let Stage::Planning(then) = *stage {
-            *stage = Stage::Applying(then);
-        }
-    }
-
-    /// Walks the configuration.
-    pub(crate) fn walk(&self, settle: &mut dyn Settle) -> (Expansion<'_>, Diagnostics) {
-        self.configuration.expand(&self.providers, settle)
+        let diagnostics = configuration.diagnostics.iter().chain(&planned.warnings).cloned().collect();
+        let keyed = |bytes: &[u8]| self.sealer.digest(bytes);
+        let sources = &configuration.sources;
+        let context = Context { header, diagnostics: &diagnostics, sources, keyed: Some(&keyed) };
+        Document::of(&planned.plan, &context)
     }
 
     /// Says what is wrong; false if that stops the run. Warnings alone are said by the plan.
@@ -145,6 +198,15 @@ impl Site {
             diagnostics::report(env, problems, &self.configuration.sources)?;
         }
         Ok(!stops)
+    }
+}
+
+/// The command that has a goal.
+pub(crate) fn command_of(goal: Goal) -> &'static str {
+    match goal {
+        Goal::Converge => "apply",
+        Goal::Destroy => "destroy",
+        Goal::RefreshOnly => "apply --refresh-only",
     }
 }
 
@@ -167,6 +229,6 @@ pub(crate) fn print_outputs(
 }
 
 /// A failure of the state.
-pub(crate) fn state_failure(error: &(dyn std::error::Error + 'static)) -> Failure {
+pub(crate) fn state_failure(error: &dyn std::error::Error) -> Failure {
     Failure::of("state", error)
 }

@@ -25,11 +25,14 @@ pub mod diagnostics;
 pub mod env;
 pub mod failure;
 pub mod interrupt;
+mod key;
 mod log;
 mod output;
 pub mod outside;
+mod planning;
 pub mod progress;
 mod publish;
+mod secrets;
 
 pub use env::{Env, Terminal};
 pub use failure::{Exit, Failure};

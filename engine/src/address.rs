@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use fleet_lang::{Kind, Value};
 use fleet_syntax::tree::{Expr, ExprKind, Step};
 use fleet_syntax::{FileId, parse_expression};
 
@@ -73,6 +74,19 @@ impl ScopePath {
         ScopePath(self.0.iter().cloned().chain([step]).collect())
     }
 
+    /// A scope that is named from this one.
+    #[must_use]
+    pub fn within(&self, inner: &ScopePath) -> ScopePath {
+        ScopePath(self.0.iter().chain(inner.0.iter()).cloned().collect())
+    }
+
+    /// The scope without the keys of its instances.
+    #[must_use]
+    pub fn without_keys(&self) -> ScopePath {
+        let keyed = self.0.iter().any(|step| *step != step.without_key());
+        if keyed { ScopePath(self.0.iter().map(ScopeStep::without_key).collect()) } else { self.clone() }
+    }
+
     /// The steps, outermost first.
     #[must_use]
     pub fn steps(&self) -> &[ScopeStep] {
@@ -107,6 +121,15 @@ impl fmt::Display for Key {
                 }
                 f.write_str("\"]")
             }
+        }
+    }
+}
+
+impl ScopeStep {
+    fn without_key(&self) -> ScopeStep {
+        match self {
+            ScopeStep::Module(name, _) => ScopeStep::Module(name.clone(), None),
+            ScopeStep::Fleet(name, _) => ScopeStep::Fleet(name.clone(), None),
         }
     }
 }
@@ -164,7 +187,7 @@ impl Address {
 }
 
 /// What a written address may mean: an instance, all instances of a block, or a whole scope.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Target {
     /// The scope; a step without a key means every instance of it.
     pub scope: ScopePath,
@@ -185,22 +208,33 @@ impl Target {
     /// Reads an address from an expression, as `moved` and `removed` blocks have it. `None` if it is none.
     #[must_use]
     pub fn from_expr(expr: &Expr) -> Option<Target> {
-        Target::read(expr, literal_key)
+        Target::read(expr, &mut literal_key)
     }
 
     /// Reads an address whose keys may be expressions, as in `import` blocks, and leaves them out.
     #[must_use]
     pub fn without_keys(expr: &Expr) -> Option<Target> {
-        let target = Target::read(expr, |_| Some(Key::Index(0)))?;
-        let keyless = |step: &ScopeStep| match step {
-            ScopeStep::Module(name, _) => ScopeStep::Module(name.clone(), None),
-            ScopeStep::Fleet(name, _) => ScopeStep::Fleet(name.clone(), None),
-        };
-        let scope = ScopePath(target.scope.steps().iter().map(keyless).collect());
-        Some(Target { scope, key: None, ..target })
+        let target = Target::read(expr, &mut |_| Some(Key::Index(0)))?;
+        Some(Target { key: None, ..target.without_scope_keys() })
     }
 
-    fn read(expr: &Expr, key_of: fn(&Expr) -> Option<Key>) -> Option<Target> {
+    /// The same in every instance of the scopes around.
+    #[must_use]
+    pub fn without_scope_keys(&self) -> Target {
+        Target { scope: self.scope.without_keys(), ..self.clone() }
+    }
+
+    /// What covers both of two that differ in keys alone.
+    #[must_use]
+    pub(crate) fn common(&self, other: &Target) -> Target {
+        let steps = self.scope.steps().iter().zip(other.scope.steps());
+        let scope = steps.map(|(a, b)| if a == b { a.clone() } else { a.without_key() }).collect();
+        let key = if self.key == other.key { self.key.clone() } else { None };
+        Target { scope: ScopePath(scope), item: self.item.clone(), key }
+    }
+
+    /// Reads an address whose keys are expressions, which `key_of` evaluates.
+    pub(crate) fn read(expr: &Expr, key_of: &mut dyn FnMut(&Expr) -> Option<Key>) -> Option<Target> {
         let (root, steps) = match &expr.kind {
             ExprKind::Variable(root) => (root, &[][..]),
             ExprKind::Path(path) => match &path.base.kind {
@@ -272,7 +306,7 @@ impl fmt::Display for Target {
 struct Words<'a> {
     root: Option<Arc<str>>,
     steps: &'a [Step],
-    key_of: fn(&Expr) -> Option<Key>,
+    key_of: &'a mut dyn FnMut(&Expr) -> Option<Key>,
 }
 
 impl Words<'_> {
@@ -299,6 +333,15 @@ pub(crate) fn literal_key(expr: &Expr) -> Option<Key> {
     match &expr.kind {
         ExprKind::Number(text) => text.parse().ok().map(Key::Index),
         ExprKind::String(text) => Some(Key::Text(text.clone())),
+        _ => None,
+    }
+}
+
+/// The key that a value stands for, once it is known.
+pub(crate) fn key_of(value: &Value) -> Option<Key> {
+    match &value.kind {
+        Kind::Number(number) => u64::try_from(number.to_i64()?).ok().map(Key::Index),
+        Kind::String(text) => Some(Key::Text(text.clone())),
         _ => None,
     }
 }

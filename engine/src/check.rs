@@ -1,10 +1,10 @@
 //! Stage 5, check: what a plan must not do, and what this version cannot do yet. It says so instead of passing over it.
 
-use fleet_syntax::{Diagnostic, Diagnostics, Span};
+use fleet_syntax::{Diagnostic, Diagnostics, Severity, Span};
 
-use crate::config::model::{Config, IgnoreChanges, Resource};
+use crate::config::model::Config;
 use crate::expand::Expansion;
-use crate::plan::{Action, Plan};
+use crate::plan::{Action, Plan, Step, Why};
 use crate::scope::NodeItem;
 
 /// The parts of a configuration that planning would have to pass over.
@@ -16,15 +16,7 @@ pub fn unsupported(config: &Config) -> Diagnostics {
         diagnostics.push(Diagnostic::error(span, "cannot be planned yet", detail));
     };
     for module in &config.modules {
-        for resource in module.resources.values() {
-            if let Some(argument) = unsupported_argument(resource) {
-                refuse(resource.header, &format!("`{argument}`"));
-            }
-        }
         module.fleets.values().for_each(|fleet| refuse(fleet.header, "a fleet"));
-        module.moved.iter().for_each(|moved| refuse(moved.header, "a `moved` block"));
-        module.removed.iter().for_each(|removed| refuse(removed.header, "a `removed` block"));
-        module.imports.iter().for_each(|import| refuse(import.header, "an `import` block"));
     }
     diagnostics
 }
@@ -32,7 +24,7 @@ pub fn unsupported(config: &Config) -> Diagnostics {
 /// What must not be removed, and would be.
 #[must_use]
 pub fn protected(plan: &Plan, expansion: &Expansion<'_>) -> Diagnostics {
-    let goes = |step: &crate::plan::Step| matches!(step.action, Action::Replace { .. } | Action::Destroy);
+    let goes = |step: &Step| matches!(step.action, Action::Replace { .. } | Action::Destroy);
     let guarded = expansion.instances.iter().filter_map(|instance| {
         let NodeItem::Resource(resource) = expansion.scopes.node(instance.node).item else { return None };
         let said = resource.lifecycle.prevent_destroy?;
@@ -44,15 +36,43 @@ pub fn protected(plan: &Plan, expansion: &Expansion<'_>) -> Diagnostics {
     guarded.collect()
 }
 
-fn unsupported_argument(resource: &Resource) -> Option<&'static str> {
-    let lifecycle = &resource.lifecycle;
-    if lifecycle.create_before_destroy == Some(true) {
-        Some("create_before_destroy")
-    } else if !matches!(lifecycle.ignore_changes, IgnoreChanges::None) {
-        Some("ignore_changes")
-    } else if !lifecycle.replace_triggered_by.is_empty() {
-        Some("replace_triggered_by")
-    } else {
-        None
+/// What no plan must look like, whatever it was made from. A finding is a mistake of fleet, and stops it.
+#[must_use]
+pub fn lint(plan: &Plan) -> Diagnostics {
+    let older =
+        plan.deposed.iter().flat_map(|(address, steps)| steps.values().map(move |step| (address, step)));
+    let findings = plan.steps.iter().chain(older).filter_map(|(address, step)| {
+        let wrong = finding(step)?;
+        Some(Diagnostic {
+            severity: Severity::Error,
+            summary: "the plan contradicts itself".into(),
+            detail: format!("{wrong} Nothing was done; this is a mistake of fleet, please report it."),
+            span: step.declared_at,
+            related: Vec::new(),
+            address: Some(address.to_string()),
+            help: None,
+        })
+    });
+    findings.collect()
+}
+
+fn finding(step: &Step) -> Option<&'static str> {
+    let is_there = step.before.is_some();
+    let forced = step.changes.iter().any(|change| change.forces_replace);
+    match step.action {
+        Action::Create if is_there => Some("Something would be made that is there."),
+        Action::Update | Action::Replace { .. } | Action::Destroy if !is_there => {
+            Some("Something would be changed or removed that is not there.")
+        }
+        Action::Update if step.changes.is_empty() => Some("Something would be changed without a difference."),
+        Action::Update if forced => Some("Something would be changed in place that has to be made anew."),
+        Action::Replace { .. } if !forced && !matches!(step.why, Why::Asked | Why::Triggered(_)) => {
+            Some("Something would be made anew without a reason.")
+        }
+        Action::Keep if !step.changes.is_empty() => Some("Something would be left as it is that differs."),
+        Action::Create | Action::Update | Action::Replace { .. } if step.declared_at.is_none() => {
+            Some("Something would be made that nobody declares.")
+        }
+        _ => None,
     }
 }

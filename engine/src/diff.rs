@@ -1,11 +1,12 @@
 //! Stage 4, diff: declared against observed, as the schema says. Pure.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
-use fleet_lang::{Marks, Value};
+use fleet_lang::{Marks, Type, Value};
 
 use crate::expand::with_results;
-use crate::schema::{Presence, Schema};
+use crate::schema::{Attribute, Presence, Schema};
+use crate::seal::Seals;
 
 /// One attribute or nested block that differs.
 #[derive(Clone, Debug, PartialEq)]
@@ -22,20 +23,50 @@ pub struct Change {
 
 /// What differs between reality and the wish, in the order of the names.
 ///
-/// Results of reality are not compared, and neither is what only reality decides because the user left it out.
-/// What is sent but never read back cannot be compared.
+/// Results of reality are not compared, and neither is what only reality decides because the user left it out. What
+/// cannot be read back, and what is still a symbol, is compared with what was sealed; without seals it is not compared.
 #[must_use]
-pub fn diff(schema: &Schema, observed: &Value, wish: &Value) -> Vec<Change> {
-    let attribute = |(name, attribute): (&Arc<str>, &crate::schema::Attribute)| {
+pub fn diff(schema: &Schema, observed: &Value, wish: &Value, seals: Option<Seals<'_>>) -> Vec<Change> {
+    let attribute = |(name, attribute): (&Arc<str>, &Attribute)| {
         let after = get(wish, name);
         let left_open = match attribute.presence {
             Presence::Computed => true,
             Presence::OptionalComputed => after.is_null(),
-            Presence::Required | Presence::Optional => attribute.write_only,
+            Presence::Required | Presence::Optional => false,
         };
-        if left_open { None } else { change(observed, name, after, attribute.forces_replace) }
+        let as_before = match seals {
+            _ if left_open => true,
+            Some(seals) if attribute.write_only => seals.was_sent(name, &after),
+            None if attribute.write_only => true,
+            Some(seals) if !after.is_wholly_known() => seals.is_unchanged(name, &get(observed, name)),
+            _ => false,
+        };
+        if as_before { None } else { change(observed, name, after, attribute) }
     };
-    let block = |name: &Arc<str>| change(observed, name, get(wish, name), false);
+    let block = |name: &Arc<str>| change(observed, name, get(wish, name), &PLAIN);
+    let mut changes: Vec<Change> = schema.attributes.iter().filter_map(attribute).collect();
+    changes.extend(schema.blocks.keys().filter_map(block));
+    changes
+}
+
+/// What differs between what was recorded and what is there, results included.
+#[must_use]
+pub fn drift(schema: &Schema, recorded: &Value, observed: &Value, seals: Seals<'_>) -> Vec<Change> {
+    let attribute = |(name, attribute): (&Arc<str>, &Attribute)| {
+        let after = get(observed, name);
+        match seals.recorded.get(name) {
+            Some(sealed)
+                if attribute.write_only
+                    || seals.sealer.digest_of(&after).as_ref() == Some(&sealed.digest) =>
+            {
+                None
+            }
+            Some(_) => change(recorded, name, after.mark(Marks::SENSITIVE), attribute),
+            None if attribute.write_only => None,
+            None => change(recorded, name, after, attribute),
+        }
+    };
+    let block = |name: &Arc<str>| change(recorded, name, get(observed, name), &PLAIN);
     let mut changes: Vec<Change> = schema.attributes.iter().filter_map(attribute).collect();
     changes.extend(schema.blocks.keys().filter_map(block));
     changes
@@ -66,15 +97,19 @@ pub fn get(object: &Value, name: &str) -> Value {
     object.entries().and_then(|entries| entries.get(name)).cloned().unwrap_or_else(Value::null)
 }
 
-fn change(observed: &Value, name: &Arc<str>, after: Value, forces_replace: bool) -> Option<Change> {
+/// A nested block has nothing special about it.
+static PLAIN: LazyLock<Attribute> = LazyLock::new(|| Attribute::new(Type::Any, Presence::Optional));
+
+fn change(observed: &Value, name: &Arc<str>, after: Value, attribute: &Attribute) -> Option<Change> {
     let before = get(observed, name);
-    if same(&before, &after) {
+    if !attribute.write_only && same(&before, &after) {
         return None;
     }
     // What is there now is as secret as what will be.
-    let secret = after.marks_deep().contains(Marks::SENSITIVE);
-    let before = if secret { before.mark(Marks::SENSITIVE) } else { before };
-    Some(Change { name: name.clone(), before, after, forces_replace })
+    let secret = attribute.sensitive || after.marks_deep().contains(Marks::SENSITIVE);
+    let marks = if secret { Marks::SENSITIVE } else { Marks::NONE };
+    let (before, after) = (before.mark(marks), after.mark(marks));
+    Some(Change { name: name.clone(), before, after, forces_replace: attribute.forces_replace })
 }
 
 /// Whether both are wholly known and equal. Nulls are equal whatever their type.
@@ -87,10 +122,9 @@ fn same(before: &Value, after: &Value) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use fleet_lang::{Kind, Type};
+    use fleet_lang::Kind;
 
     use super::*;
-    use crate::schema::Attribute;
 
     /// `a` and `kept` are arguments, `id`, `copy` and `same` results (`copy` follows `a`, `same` equals it), `free` is
     /// either's, `place` forces.
@@ -127,7 +161,7 @@ mod tests {
     #[test]
     fn only_what_the_user_decides_is_compared() {
         let check = |wish: Value, expected: &[&str]| {
-            let changes = diff(&schema(), &observed(), &wish);
+            let changes = diff(&schema(), &observed(), &wish, None);
             assert_eq!(changes.iter().map(|change| &*change.name).collect::<Vec<_>>(), expected);
         };
         check(object([("a", "a".into()), ("place", "place".into())]), &[]);
@@ -144,7 +178,7 @@ mod tests {
     fn a_replacement_says_which_attribute_forces_it() {
         let wish = object([("a", "b".into()), ("place", "elsewhere".into())]);
         let forcing = |change: &&Change| change.forces_replace;
-        let changes = diff(&schema(), &observed(), &wish);
+        let changes = diff(&schema(), &observed(), &wish, None);
         assert_eq!(changes.iter().filter(forcing).map(|c| &*c.name).collect::<Vec<_>>(), ["place"]);
     }
 
@@ -152,14 +186,14 @@ mod tests {
     fn what_is_there_is_as_secret_as_what_will_be() {
         let secret = Value::from("new").mark(Marks::SENSITIVE);
         let wish = object([("a", secret), ("place", "place".into())]);
-        assert!(diff(&schema(), &observed(), &wish)[0].before.marks.contains(Marks::SENSITIVE));
+        assert!(diff(&schema(), &observed(), &wish, None)[0].before.marks.contains(Marks::SENSITIVE));
     }
 
     #[test]
     fn results_stay_unless_they_follow_what_changes() {
         let check = |a: &str, expected: Option<&str>| {
             let wish = object([("a", a.into()), ("place", "place".into())]);
-            let changes = diff(&schema(), &observed(), &wish);
+            let changes = diff(&schema(), &observed(), &wish, None);
             let after = updated(&schema(), "x.y", &observed(), &wish, &changes);
             assert_eq!(get(&after, "id").as_str(), Some("id"));
             assert_eq!(get(&after, "free").as_str(), Some("free"));

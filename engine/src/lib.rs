@@ -40,4 +40,5 @@ pub mod render;
 pub mod resource;
 pub mod schema;
 pub mod scope;
+pub mod seal;
 pub mod state;

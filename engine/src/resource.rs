@@ -145,6 +145,14 @@ pub enum At<T> {
     Recorded(T),
     /// Nothing is recorded: as the configuration wishes it to be.
     Declared(T),
+    /// Its creation was begun, and nobody knows how that ended: as it was wished, and none of those that were there
+    /// before.
+    Begun {
+        /// What was wished.
+        wish: T,
+        /// The objects of the same address that are known.
+        except: Vec<T>,
+    },
     /// What the `id` of an `import` block names. Only kinds with an [`ID`](Resource::ID) are asked.
     Id(Arc<str>),
 }
@@ -210,10 +218,13 @@ pub struct Error {
 
 impl<T> At<T> {
     /// The same place, its attributes as another type.
-    pub fn try_map<U, E>(self, f: impl FnOnce(T) -> Result<U, E>) -> Result<At<U>, E> {
+    pub fn try_map<U, E>(self, mut f: impl FnMut(T) -> Result<U, E>) -> Result<At<U>, E> {
         Ok(match self {
             At::Recorded(it) => At::Recorded(f(it)?),
             At::Declared(it) => At::Declared(f(it)?),
+            At::Begun { wish, except } => {
+                At::Begun { wish: f(wish)?, except: except.into_iter().map(f).collect::<Result<_, E>>()? }
+            }
             At::Id(id) => At::Id(id),
         })
     }

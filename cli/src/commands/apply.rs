@@ -1,14 +1,18 @@
 //! `fleet apply`, and what `fleet destroy` shares with it.
 
-use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
 
-use fleet_engine::address::Address;
-use fleet_engine::apply::{Applier, Hands, Outcome};
-use fleet_engine::plan::{Action, Plan, Step};
+use fleet_engine::apply::{Applied, Pace};
+use fleet_engine::event::{Event, Listener};
+use fleet_engine::interrupt::{Interrupt, Urgency};
+use fleet_engine::plan::{Goal, Options};
 use fleet_store::{Database, Holder, Summary};
 
 use crate::configuration::VariableArgs;
-use crate::converge::{Goal, Planned, Site, print_outputs, state_failure};
+use crate::converge::{Purpose, Running, Site, command_of, print_outputs, state_failure};
+use crate::planning::PlanningArgs;
+use crate::progress::{Progress, ProgressArgs, summary};
 use crate::{Env, Exit, Failure, publish};
 
 /// Make reality equal to the configuration
@@ -21,80 +25,101 @@ use crate::{Env, Exit, Failure, publish};
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct ApplyArgs {
-    /// Do not ask
-    #[arg(long)]
-    auto_approve: bool,
+    #[command(flatten)]
+    given: Given,
+    #[command(flatten)]
+    planning: PlanningArgs,
     #[command(flatten)]
     variables: VariableArgs,
 }
 
-pub(crate) fn apply(env: &mut Env, args: &ApplyArgs) -> Result<Exit, Failure> {
-    converge(env, &args.variables, Goal::Converge, args.auto_approve)
+/// What the user allows.
+#[derive(Debug, clap::Args)]
+pub(super) struct Given {
+    /// Do not ask
+    #[arg(long)]
+    auto_approve: bool,
+    /// How many steps may touch the world at once
+    #[arg(long, value_name = "N", default_value_t = Pace::default().parallelism)]
+    parallelism: usize,
+    /// How long a step may take, such as `10m`
+    #[arg(long, value_name = "DURATION", value_parser = humantime::parse_duration)]
+    step_timeout: Option<Duration>,
+    /// How long to wait for the lock of the state, such as `5m`
+    #[arg(long, value_name = "DURATION", value_parser = humantime::parse_duration)]
+    lock_timeout: Option<Duration>,
+    #[command(flatten)]
+    progress: ProgressArgs,
 }
 
-/// Plans for a goal, asks unless approved, and applies.
+pub(crate) fn apply(env: &mut Env, args: &ApplyArgs) -> Result<Exit, Failure> {
+    converge(env, &args.variables, &args.planning.options(Goal::Converge)?, &args.given)
+}
+
+/// Plans, asks unless approved, and applies, wave by wave.
 pub(super) fn converge(
     env: &mut Env,
     variables: &VariableArgs,
-    goal: Goal,
-    approved: bool,
+    options: &Options,
+    given: &Given,
 ) -> Result<Exit, Failure> {
-    let Some(mut site) = Site::open(env, variables)? else { return Ok(Exit::Failed) };
-    let holder = Holder::of_process(format!("fleet {}", goal.word()), |name| env.var(name).map(Into::into));
-    let opened = site.runtime.block_on(Database::open(&site.backend, &holder, None));
-    let mut database = opened.map_err(|e| state_failure(&e))?;
-    let state = site.runtime.block_on(database.read()).map_err(|e| state_failure(&e))?;
-    let Some(Planned { plan, document }) = site.plan(env, &state, goal)? else { return Ok(Exit::Failed) };
-    publish::print_text(env, &document)?;
-    if plan.changes_anything() && !approved && !ask(env, goal)? {
-        return Err(
-            Failure::new("not approved, nothing was done").help("answer `yes`, or use `--auto-approve`")
-        );
-    }
-    site.begin_to_apply();
-    let exit = execute(env, &site, &mut database, &plan, goal);
+    let Some(site) = Site::open(env, variables, Purpose::Apply)? else { return Ok(Exit::Failed) };
+    let command = format!("fleet {}", command_of(options.goal));
+    let holder = Holder::of_process(command, |name| env.var(name).map(Into::into));
+    let opened = site.runtime.block_on(Database::open(&site.backend, &holder, given.lock_timeout));
+    let database = opened.map_err(|e| state_failure(&e))?;
+    let progress = Progress::start(env, &given.progress, command_of(options.goal), Arc::new(site.clock))?;
+    let exit = waves(env, &site, &database, options, given, &progress);
     site.runtime.block_on(database.close(Summary::default())).map_err(|e| state_failure(&e))?;
+    progress.finish()?;
     exit
 }
 
-fn execute(
+fn waves(
     env: &mut Env,
     site: &Site,
-    database: &mut Database,
-    plan: &Plan,
-    goal: Goal,
+    database: &Database,
+    options: &Options,
+    given: &Given,
+    progress: &Progress,
 ) -> Result<Exit, Failure> {
-    let stderr = &mut env.stderr;
-    let mut report = |address: &Address, step: &Step, outcome: Option<&Outcome>| {
-        // Progress that cannot be written is no reason to stop half-way.
-        let _ = write_progress(stderr, address, step, outcome);
-    };
-    let hands = Hands {
-        readers: &site.providers,
-        writers: &site.providers,
-        store: database,
-        wait: &|step| site.runtime.block_on(step),
-        report: &mut report,
-    };
-    let mut applier = Applier::new(plan, hands);
-    let walked = (goal == Goal::Converge).then(|| site.walk(&mut applier));
-    let outcomes = applier.finish();
-    let mut good = outcomes.values().all(|outcome| *outcome == Outcome::Done);
-    if let Some((expansion, problems)) = &walked {
-        good &= site.tell(env, problems)?;
-        if plan.changes_anything() {
-            writeln!(env.stdout, "{}", summary(plan, &outcomes))?;
+    let interrupt = Interrupt::new();
+    let pace = Pace { parallelism: given.parallelism, timeout: given.step_timeout, ..Pace::default() };
+    let running = Running { store: database, listener: progress, interrupt: &interrupt, pace };
+    let mut wave = 1;
+    loop {
+        let state = site.runtime.block_on(database.read()).map_err(|e| state_failure(&e))?;
+        let Some(planned) = site.plan(env, state, options, progress)? else { return Ok(Exit::Failed) };
+        progress.pause();
+        publish::print_text(env, &site.document(&planned, options))?;
+        let (changes, waits) = (planned.plan.changes_anything(), !planned.plan.deferred.is_empty());
+        if changes && !given.auto_approve && !ask(env, options.goal)? {
+            let failure = Failure::new("not approved, nothing was done");
+            return Err(failure.help("answer `yes`, or use `--auto-approve`"));
         }
-        print_outputs(env, expansion.outputs())?;
-    } else if plan.changes_anything() {
-        writeln!(env.stdout, "{}", summary(plan, &outcomes))?;
+        let Applied { ledger, expansion, problems, .. } = site.apply(planned, &running, wave)?;
+        progress.hear(&Event::Finished { ledger: &ledger });
+        progress.pause();
+        let good = site.tell(env, &problems)? && ledger.all_done();
+        if changes {
+            writeln!(env.stdout, "{}", summary(&ledger))?;
+        }
+        if !good || !waits || !changes || interrupt.urgency() > Urgency::None {
+            if options.goal == Goal::Converge {
+                print_outputs(env, expansion.outputs())?;
+            }
+            if let Some(failure) = site.secret_failure() {
+                return Err(failure);
+            }
+            return Ok(if good { Exit::Done } else { Exit::Failed });
+        }
+        wave += 1;
     }
-    Ok(if good { Exit::Done } else { Exit::Failed })
 }
 
 fn ask(env: &mut Env, goal: Goal) -> Result<bool, Failure> {
     let question = match goal {
-        Goal::Converge => "Apply this plan?",
+        Goal::Converge | Goal::RefreshOnly => "Apply this plan?",
         Goal::Destroy => "Destroy all of this?",
     };
     write!(env.stdout, "\n{question} Only `yes` is accepted: ")?;
@@ -104,48 +129,4 @@ fn ask(env: &mut Env, goal: Goal) -> Result<bool, Failure> {
     read.map_err(|error| Failure::of("standard input cannot be read", &error))?;
     writeln!(env.stdout)?;
     Ok(answer.trim() == "yes")
-}
-
-fn write_progress(
-    out: &mut dyn std::io::Write,
-    address: &Address,
-    step: &Step,
-    outcome: Option<&Outcome>,
-) -> std::io::Result<()> {
-    let Some((doing, done)) = words(step.action) else { return Ok(()) };
-    match outcome {
-        None => writeln!(out, "{address}: {doing}"),
-        Some(Outcome::Done) => writeln!(out, "{address}: {done}"),
-        Some(Outcome::Failed(why)) => writeln!(out, "{address}: failed: {why}"),
-        Some(Outcome::Skipped(because)) => {
-            writeln!(out, "{address}: skipped, because {because} was not done")
-        }
-    }
-}
-
-fn words(action: Action) -> Option<(&'static str, &'static str)> {
-    match action {
-        Action::Create => Some(("creating", "created")),
-        Action::Update => Some(("updating", "updated")),
-        Action::Replace { .. } => Some(("replacing", "replaced")),
-        Action::Destroy => Some(("destroying", "destroyed")),
-        Action::Keep | Action::Record | Action::Read | Action::Forget => None,
-    }
-}
-
-/// How it all ended, in one line.
-fn summary(plan: &Plan, outcomes: &BTreeMap<Address, Outcome>) -> String {
-    let actions = [Action::Create, Action::Update, Action::Replace { create_first: false }, Action::Destroy];
-    let done = |action| {
-        let of_it = plan.steps.iter().filter(|(_, step)| step.action == action);
-        of_it.filter(|(address, _)| outcomes.get(*address) == Some(&Outcome::Done)).count()
-    };
-    let count = |test: fn(&Outcome) -> bool| outcomes.values().filter(|outcome| test(outcome)).count();
-    let mut parts: Vec<(usize, &str)> =
-        actions.into_iter().filter_map(|action| Some((done(action), words(action)?.1))).collect();
-    parts.push((count(|outcome| matches!(outcome, Outcome::Failed(_))), "failed"));
-    parts.push((count(|outcome| matches!(outcome, Outcome::Skipped(_))), "skipped"));
-    let parts: Vec<String> =
-        parts.into_iter().filter(|(n, _)| *n > 0).map(|(n, word)| format!("{n} {word}")).collect();
-    format!("Done: {}.", parts.join(", "))
 }

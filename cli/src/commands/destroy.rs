@@ -1,8 +1,10 @@
 //! `fleet destroy`.
 
-use super::apply::converge;
+use fleet_engine::plan::Goal;
+
+use super::apply::{Given, converge};
 use crate::configuration::VariableArgs;
-use crate::converge::Goal;
+use crate::planning::PlanningArgs;
 use crate::{Env, Exit, Failure};
 
 /// Remove everything this configuration has made
@@ -11,13 +13,14 @@ use crate::{Env, Exit, Failure};
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct DestroyArgs {
-    /// Do not ask
-    #[arg(long)]
-    auto_approve: bool,
+    #[command(flatten)]
+    given: Given,
+    #[command(flatten)]
+    planning: PlanningArgs,
     #[command(flatten)]
     variables: VariableArgs,
 }
 
 pub(crate) fn destroy(env: &mut Env, args: &DestroyArgs) -> Result<Exit, Failure> {
-    converge(env, &args.variables, Goal::Destroy, args.auto_approve)
+    converge(env, &args.variables, &args.planning.options(Goal::Destroy)?, &args.given)
 }

@@ -2,8 +2,11 @@
 
 use std::path::PathBuf;
 
+use fleet_engine::plan::Goal;
+
 use crate::configuration::VariableArgs;
-use crate::converge::{Goal, Site, state_failure};
+use crate::converge::{Purpose, Site, state_failure};
+use crate::planning::PlanningArgs;
 use crate::publish::{self, FormatArgs};
 use crate::{Env, Exit, Failure};
 
@@ -31,17 +34,28 @@ pub(crate) struct PlanArgs {
     out: Option<PathBuf>,
     #[command(flatten)]
     format: FormatArgs,
+    /// Plan to remove everything
+    #[arg(long)]
+    destroy: bool,
+    #[command(flatten)]
+    planning: PlanningArgs,
     #[command(flatten)]
     variables: VariableArgs,
 }
 
 pub(crate) fn plan(env: &mut Env, args: &PlanArgs) -> Result<Exit, Failure> {
-    let Some(site) = Site::open(env, &args.variables)? else { return Ok(Exit::Failed) };
+    let goal = if args.destroy { Goal::Destroy } else { Goal::Converge };
+    let options = args.planning.options(goal)?;
+    let Some(site) = Site::open(env, &args.variables, Purpose::Plan)? else { return Ok(Exit::Failed) };
+    if args.planning.resolve_secrets {
+        site.resolve_secrets();
+    }
     let state = site.runtime.block_on(fleet_store::read(&site.backend)).map_err(|e| state_failure(&e))?;
-    let Some(planned) = site.plan(env, &state, Goal::Converge)? else { return Ok(Exit::Failed) };
-    publish::print(env, &planned.document, &args.format)?;
+    let Some(planned) = site.plan(env, state, &options, &())? else { return Ok(Exit::Failed) };
+    let document = site.document(&planned, &options);
+    publish::print(env, &document, &args.format)?;
     if let Some(path) = &args.out {
-        publish::save(env, &planned.document, path)?;
+        publish::save(env, &document, path)?;
     }
     Ok(if args.detailed_exitcode && planned.plan.changes_anything() { Exit::Changes } else { Exit::Done })
 }

@@ -285,6 +285,11 @@ pub enum Because {
         /// On what.
         on: String,
     },
+    /// That one stays, and depends on it.
+    NeededBy {
+        /// Which one.
+        by: String,
+    },
 }
 
 /// How an output changes.

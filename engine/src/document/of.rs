@@ -49,6 +49,7 @@ impl Document {
                 plan::LeftOut::NotTargeted => Because::NotTargeted,
                 plan::LeftOut::Excluded => Because::Excluded,
                 plan::LeftOut::DependsOn(on) => Because::DependsOn { on: on.to_string() },
+                plan::LeftOut::NeededBy(by) => Because::NeededBy { by: by.to_string() },
             },
         });
         let mut document = Document {

@@ -1,10 +1,13 @@
 //! Conditions: validations, pre- and postconditions, checks, health.
 
+use std::sync::Arc;
+
 use fleet_lang::Type;
 use fleet_lang::convert::convert;
 use fleet_syntax::{Diagnostic, Severity};
 
-use super::{ONCE, View, Walk};
+use super::{Imported, ONCE, View, Walk};
+use crate::address::{Address, Target, key_of};
 use crate::config::condition::{Outcome, test};
 use crate::config::model::{Check, Condition, Fleet, Import};
 use crate::scope::{NodeId, ScopeId};
@@ -66,10 +69,21 @@ impl<'c> Walk<'_, 'c> {
             None => vec![ONCE.clone()],
         };
         for repetition in &each {
-            let id = self.eval(&import.id, View::of(scope, place, repetition));
+            let view = View::of(scope, place, repetition);
+            let id = self.eval(&import.id, view);
             if id.is_null() {
                 let detail = "The id is null; it must be what the provider knows the object by.";
                 self.diagnostics.push(Diagnostic::error(import.id.span, "missing id to import", detail));
+            }
+            let to = Target::read(&import.to, &mut |key| key_of(&self.eval(key, view)));
+            let id = convert(&id, &Type::String).ok().and_then(|id| id.as_str().map(Arc::from));
+            if let (Some(Target { scope: inner, item: Some(item), key }), Some(id)) = (to, id) {
+                let scope = self.place(scope, place).path.within(&inner);
+                self.expansion.imports.push(Imported {
+                    to: Address { scope, item, key },
+                    id,
+                    span: import.header,
+                });
             }
         }
     }

@@ -4,6 +4,7 @@
 //! `plan` answers with what was recorded, observed or planned. Values that nobody knows are unknowns that name what
 //! they wait for; where even the number of instances is unknown, it is left to a later wave and said so.
 
+mod again;
 mod condition;
 mod fleet;
 mod names;
@@ -20,14 +21,17 @@ use fleet_lang::{Evaluator, Outside, Type, Value};
 use fleet_syntax::tree::Expr;
 use fleet_syntax::{Diagnostic, Diagnostics, FileId, Span};
 
-use crate::address::{Address, Key, ScopePath};
-use crate::config::model::Config;
+use crate::address::{Address, Key, ScopePath, Target};
+use crate::config::model::{Config, Resource};
 use crate::order::{Order, order};
+use crate::provider::Session;
 use crate::refactor;
 use crate::reference::Use;
-use crate::schema::{Catalog, Entry};
+use crate::schema::{Attribute, Catalog, Entry, Sort};
 use crate::scope::{Node, NodeId, NodeItem, ScopeId, Scopes};
+use crate::seal::Recipes;
 
+pub use again::Again;
 pub use names::{Checked, Names};
 pub use resource::with_results;
 
@@ -48,14 +52,46 @@ pub struct Surroundings<'a> {
     pub outside: &'a dyn Outside,
     /// The values of the root module's variables, converted and marked; those missing are unknown.
     pub inputs: HashMap<Arc<str>, Value>,
+    /// The secrets that may be known by now.
+    pub secrets: &'a dyn Secrets,
     /// How far to go.
     pub depth: Depth,
+}
+
+/// What secrets are. Those that nobody needs to know yet stay symbols.
+pub trait Secrets {
+    /// The secret of that name, which comes from there; none if it stays a symbol.
+    fn get(&self, name: &str, from: &str) -> Option<Value>;
+}
+
+/// Every secret stays a symbol.
+#[derive(Clone, Copy, Debug)]
+pub struct Symbols;
+
+impl Secrets for Symbols {
+    fn get(&self, _: &str, _: &str) -> Option<Value> {
+        None
+    }
 }
 
 /// Says what an instance is like, given its arguments.
 pub trait Settle {
     /// The whole object, results included; unknown where nobody knows yet.
-    fn settle(&mut self, instance: &Instance, entry: &Entry, declared: &Value) -> Value;
+    fn settle(&mut self, instance: &Instance, block: &Block<'_>) -> Value;
+}
+
+/// What all instances of a block have in common.
+pub struct Block<'b> {
+    /// The block.
+    pub resource: &'b Resource,
+    /// Its kind.
+    pub entry: &'b Entry,
+    /// The provider configuration that its instances are made through.
+    pub session: Session,
+    /// The settings of that.
+    pub settings: Value,
+    /// The blocks that data must wait for if they change, wherever they stand.
+    pub waits_for: Vec<Target>,
 }
 
 /// Knows arguments only: every result is unknown.
@@ -73,6 +109,8 @@ pub struct Expansion<'c> {
     pub instances: Vec<Instance>,
     /// The blocks whose instances cannot be told yet.
     pub deferred: Vec<Deferred>,
+    /// What `import` blocks take in.
+    pub imports: Vec<Imported>,
     /// The instances of each scope.
     places: Vec<Vec<Place>>,
     /// For each scope that is opened by a node: what that node opened, by place of the scope around.
@@ -82,7 +120,7 @@ pub struct Expansion<'c> {
     /// The instances of each resource and host node, by place of its scope.
     blocks: Vec<Vec<Opened>>,
     /// Values that stand for all instances of a module call or fleet, built when first asked for.
-    collected: RefCell<HashMap<(ScopeId, u32, names::Part), Value>>,
+    collected: RefCell<HashMap<(ScopeId, u32), HashMap<names::Part, Value>>>,
 }
 
 /// One resource, data read or host.
@@ -102,6 +140,21 @@ pub struct Instance {
     pub span: Span,
     /// What `count` and `each` mean in its expressions.
     pub(crate) repetition: Repetition,
+    /// What it is replaced with: an instance or block, and the attribute whose change counts, if not every one does.
+    pub triggers: Vec<(Target, Option<Arc<str>>)>,
+    /// How its arguments are made that stay symbols while planning.
+    pub recipes: Recipes,
+}
+
+/// Something that an `import` block takes in.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Imported {
+    /// Who takes it.
+    pub to: Address,
+    /// What the provider knows it by.
+    pub id: Arc<str>,
+    /// Where that is said.
+    pub span: Span,
 }
 
 /// A block whose instances cannot be told yet.
@@ -171,6 +224,7 @@ pub fn expand<'c>(
     let expansion = Expansion {
         instances: Vec::new(),
         deferred: Vec::new(),
+        imports: Vec::new(),
         openings: vec![Vec::new(); scopes.scopes.len()],
         values: vec![Vec::new(); scopes.nodes.len()],
         blocks: vec![Vec::new(); scopes.nodes.len()],
@@ -186,6 +240,26 @@ pub fn expand<'c>(
     }
     walk.unique_hostnames();
     (walk.expansion, tidy(walk.diagnostics))
+}
+
+/// The secrets that settings of providers are made of: planning has to know them.
+#[must_use]
+pub fn secrets_of_providers(config: &Config, catalog: &dyn Catalog) -> HashSet<Arc<str>> {
+    let mut diagnostics = Diagnostics::new();
+    let scopes = Scopes::of(config, &mut diagnostics);
+    let Order { uses, .. } = order(&scopes, catalog, &mut diagnostics);
+    let item = |id: NodeId| scopes.node(id).item;
+    let all = (0..scopes.nodes.len() as u32).map(NodeId);
+    let mut left: Vec<NodeId> = all.filter(|id| matches!(item(*id), NodeItem::Provider(_))).collect();
+    let mut seen: HashSet<NodeId> = left.iter().copied().collect();
+    let mut found = HashSet::new();
+    while let Some(node) = left.pop() {
+        if let NodeItem::Secret(secret) = item(node) {
+            found.insert(secret.name.name.clone());
+        }
+        left.extend(uses[node.0 as usize].iter().map(|used| used.node).filter(|used| seen.insert(*used)));
+    }
+    found
 }
 
 /// The walk over all nodes.
@@ -228,13 +302,6 @@ impl<'c> Walk<'_, 'c> {
         let n_places = self.expansion.places[node.scope.0 as usize].len() as u32;
         for place in 0..n_places {
             let value = match node.item {
-                NodeItem::Variable(variable) => self.variable(node.scope, place, variable),
-                NodeItem::Validation(variable) => {
-                    self.validations(node.scope, place, variable);
-                    Value::null()
-                }
-                NodeItem::Local(local) => self.eval(&local.value, View::of(node.scope, place, &ONCE)),
-                NodeItem::Output(output) => self.output(node.scope, place, output),
                 NodeItem::Resource(resource) | NodeItem::CheckData(resource) => {
                     self.resource(id, place, resource)
                 }
@@ -242,30 +309,48 @@ impl<'c> Walk<'_, 'c> {
                     self.call(id, node.scope, place, call, inner);
                     Value::null()
                 }
-                NodeItem::Provider(provider) => self.provider(node.scope, place, provider),
-                NodeItem::Secret(secret) => self.secret(node.scope, place, secret),
-                NodeItem::Pool(pool) => self.pool(node.scope, place, pool),
                 NodeItem::Fleet(fleet, inner) => {
                     self.fleet(id, node.scope, place, fleet, inner);
                     Value::null()
                 }
                 NodeItem::Host(fleet) => self.host(id, node.scope, place, fleet),
-                NodeItem::Health(fleet) => {
-                    self.health(node.scope, place, fleet);
-                    Value::null()
-                }
-                NodeItem::Check(check) => {
-                    self.check(id, node.scope, place, check);
-                    Value::null()
-                }
-                NodeItem::Import(import) => {
-                    self.import(node.scope, place, import);
-                    Value::null()
-                }
-                NodeItem::CallEnd(_) | NodeItem::FleetEnd(_) => Value::null(),
+                _ => self.leaf(id, node, place),
             };
-            self.expansion.values[id.0 as usize].push(value);
+            self.put(id, place, value);
         }
+    }
+
+    /// Notes the value of a node in a place.
+    fn put(&mut self, id: NodeId, place: u32, value: Value) {
+        let values = &mut self.expansion.values[id.0 as usize];
+        match values.get_mut(place as usize) {
+            Some(known) => *known = value,
+            None => values.push(value),
+        }
+    }
+
+    /// The value of a node that opens nothing and has no instances.
+    fn leaf(&mut self, id: NodeId, Node { scope, item }: Node<'c>, place: u32) -> Value {
+        match item {
+            NodeItem::Variable(variable) => return self.variable(scope, place, variable),
+            NodeItem::Local(local) => return self.eval(&local.value, View::of(scope, place, &ONCE)),
+            NodeItem::Output(output) => return self.output(scope, place, output),
+            NodeItem::Provider(provider) => return self.provider(scope, place, provider),
+            NodeItem::Secret(secret) => return self.secret(scope, place, secret),
+            NodeItem::Pool(pool) => return self.pool(scope, place, pool),
+            NodeItem::Validation(variable) => _ = self.validations(scope, place, variable),
+            NodeItem::Health(fleet) => self.health(scope, place, fleet),
+            NodeItem::Check(check) => self.check(id, scope, place, check),
+            NodeItem::Import(import) => self.import(scope, place, import),
+            NodeItem::CallEnd(_)
+            | NodeItem::FleetEnd(_)
+            | NodeItem::Resource(_)
+            | NodeItem::CheckData(_)
+            | NodeItem::Call(..)
+            | NodeItem::Fleet(..)
+            | NodeItem::Host(_) => {}
+        }
+        Value::null()
     }
 
     fn blocks_only(&self) -> bool {
@@ -313,7 +398,7 @@ impl<'c> Expansion<'c> {
     }
 
     /// The value of a node in a place; unknown if it was not reached.
-    fn value(&self, node: NodeId, place: u32) -> Value {
+    pub(crate) fn value(&self, node: NodeId, place: u32) -> Value {
         let values = &self.values[node.0 as usize];
         values.get(place as usize).cloned().unwrap_or_else(|| Value::unknown(Type::Any))
     }
@@ -357,11 +442,35 @@ impl<'c> Expansion<'c> {
         opened.is_some_and(|opened| matches!(opened.keys, Keys::Unknown(_)))
     }
 
+    /// The name of the instance of a scope that a node stands in.
+    pub(crate) fn path_of(&self, node: NodeId, place: u32) -> ScopePath {
+        let scope = self.scopes.node(node).scope;
+        self.places[scope.0 as usize][place as usize].path.clone()
+    }
+
     /// What people call a node in one place.
     #[must_use]
     pub fn label(&self, node: NodeId, place: u32) -> String {
         let Node { scope, item } = *self.scopes.node(node);
         self.places[scope.0 as usize][place as usize].path.name(item)
+    }
+
+    /// The settings of a provider configuration: those of its block, or the defaults of a provider without one.
+    #[must_use]
+    pub fn settings(&self, catalog: &dyn Catalog, session: &Session) -> Option<Value> {
+        if let Some(node) = self.scopes.provider(&session.provider, session.alias.as_ref()) {
+            return Some(self.value(node, 0));
+        }
+        if session.alias.is_some() {
+            return None;
+        }
+        let attributes =
+            catalog.find(Sort::Provider, &session.provider).map(|entry| &entry.schema.attributes);
+        let default = |(name, attribute): (&Arc<str>, &Attribute)| {
+            let null = || Value::null_of(attribute.ty.clone());
+            (name.clone(), attribute.default.clone().unwrap_or_else(null))
+        };
+        Some(Value::object(attributes.into_iter().flatten().map(default).collect()))
     }
 
     /// The outputs of the root module, in the order of the text.

@@ -207,12 +207,14 @@ impl Names<'_, '_> {
 
     /// Builds a value once for all who ask for it: with many instances on both sides it would be quadratic otherwise.
     fn shared(&self, scope: ScopeId, place: u32, part: &Part, build: impl FnOnce() -> Value) -> Value {
-        let key = (scope, place, part.clone());
-        if let Some(value) = self.expansion.collected.borrow().get(&key) {
+        let key = (scope, place);
+        let parts = self.expansion.collected.borrow();
+        if let Some(value) = parts.get(&key).and_then(|parts| parts.get(part)) {
             return value.clone();
         }
+        drop(parts);
         let value = build();
-        self.expansion.collected.borrow_mut().insert(key, value.clone());
+        self.expansion.collected.borrow_mut().entry(key).or_default().insert(part.clone(), value.clone());
         value
     }
 }

@@ -1,19 +1,22 @@
 //! Resource and data blocks: their arguments, instance by instance.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use fleet_lang::{Kind, Marks, Type, Value};
-use fleet_syntax::tree::Body;
+use fleet_syntax::tree::{Body, Expr, ExprKind, Step};
 use fleet_syntax::{Diagnostic, Severity, Span, nearest};
 
 use super::names::collect;
-use super::{ArgumentsOnly, Instance, Opened, Settle, View, Walk};
-use crate::address::Address;
+use super::{ArgumentsOnly, Block, Expansion, Instance, Opened, Settle, View, Walk};
+use crate::address::{Address, Item, Target, key_of};
 use crate::config::body::{Ephemeral, check, decode};
 use crate::config::model::{AttributePath, IgnoreChanges, Mode, Resource};
+use crate::order::provider_seen_from;
+use crate::provider::Session;
 use crate::schema::{self, Entry, Sort};
-use crate::scope::{self, NodeId, ScopeId};
+use crate::scope::{self, Node, NodeId, NodeItem, ScopeId};
+use crate::seal::Recipes;
 
 impl<'a, 'c> Walk<'a, 'c> {
     /// Adds the instances that a block has in one place; the value is what a reference to the block means there.
@@ -21,48 +24,34 @@ impl<'a, 'c> Walk<'a, 'c> {
         let scope = self.expansion.scopes.node(id).scope;
         let repeated = self.repeated(resource.repeat.as_ref(), View::of(scope, place, &super::ONCE));
         self.defer(id, scope, place, &repeated.keys);
-        let entry = self.entry(scope, place, resource);
+        let block = self.block(id, place, resource);
         let start = self.expansion.instances.len() as u32;
         for repetition in &repeated.each {
-            let address = Address {
-                scope: self.place(scope, place).path.clone(),
-                item: scope::item(resource),
-                key: repetition.key.clone(),
-            };
-            let mut view = View::of(scope, place, repetition);
-            view.address = Some(&address);
-            let mut may_be_settled = true;
-            for condition in &resource.lifecycle.preconditions {
-                may_be_settled &=
-                    self.must_hold(condition, view, Severity::Error, "precondition does not hold");
-            }
-            let declared = match entry {
-                Some(entry) => {
-                    self.instance_body(&resource.body, entry, resource.header, Ephemeral::WriteOnly, view)
-                }
-                None => {
-                    self.eval_all(&resource.body, view);
-                    Value::unknown(Type::Any)
-                }
-            };
             let mut instance = Instance {
-                address: address.clone(),
+                address: Address {
+                    scope: self.place(scope, place).path.clone(),
+                    item: scope::item(resource),
+                    key: repetition.key.clone(),
+                },
                 node: id,
                 place,
-                value: declared.clone(),
-                declared,
+                value: Value::unknown(Type::Any),
+                declared: Value::unknown(Type::Any),
                 span: resource.header,
                 repetition: repetition.clone(),
+                triggers: Vec::new(),
+                recipes: Recipes::new(),
             };
-            if let Some(entry) = entry {
+            let (declared, may_be_settled) = self.declare(&instance, scope, resource, block.as_ref());
+            instance.triggers = self.triggers(&instance, scope, resource);
+            instance.value = declared.clone();
+            instance.declared = declared;
+            if let Some(block) = &block {
                 // What must hold before a thing is touched does not, so nobody gets to touch it.
                 let settle = if may_be_settled { &mut *self.settle } else { &mut ArgumentsOnly };
-                instance.value = settle.settle(&instance, entry, &instance.declared);
+                instance.value = settle.settle(&instance, block);
             }
-            view.this = Some(&instance.value);
-            for condition in &resource.lifecycle.postconditions {
-                self.must_hold(condition, view, Severity::Error, "postcondition does not hold");
-            }
+            self.postconditions(&instance, scope, resource);
             self.expansion.instances.push(instance);
         }
         let range = start..self.expansion.instances.len() as u32;
@@ -75,6 +64,86 @@ impl<'a, 'c> Walk<'a, 'c> {
         );
         self.expansion.blocks[id.0 as usize].push(opened);
         value
+    }
+
+    /// The arguments of an instance, and whether all that must hold before does.
+    pub(super) fn declare(
+        &mut self,
+        instance: &Instance,
+        scope: ScopeId,
+        resource: &'c Resource,
+        block: Option<&Block<'_>>,
+    ) -> (Value, bool) {
+        let mut view = View::of(scope, instance.place, &instance.repetition);
+        view.address = Some(&instance.address);
+        let mut holds = true;
+        for condition in &resource.lifecycle.preconditions {
+            holds &= self.must_hold(condition, view, Severity::Error, "precondition does not hold");
+        }
+        let Some(block) = block else {
+            self.eval_all(&resource.body, view);
+            return (Value::unknown(Type::Any), holds);
+        };
+        let declared =
+            self.instance_body(&resource.body, block.entry, resource.header, Ephemeral::WriteOnly, view);
+        (declared, holds)
+    }
+
+    pub(super) fn postconditions(&mut self, instance: &Instance, scope: ScopeId, resource: &'c Resource) {
+        let mut view = View::of(scope, instance.place, &instance.repetition);
+        view.address = Some(&instance.address);
+        view.this = Some(&instance.value);
+        for condition in &resource.lifecycle.postconditions {
+            self.must_hold(condition, view, Severity::Error, "postcondition does not hold");
+        }
+    }
+
+    /// What all instances of a block in one place have in common; none if there is no such kind.
+    pub(super) fn block<'b>(&mut self, id: NodeId, place: u32, resource: &'c Resource) -> Option<Block<'b>>
+    where
+        'a: 'b,
+        'c: 'b,
+    {
+        let scope = self.expansion.scopes.node(id).scope;
+        let entry = self.entry(scope, place, resource)?;
+        let session = self.expansion.session(scope, resource, entry);
+        let settings = self.expansion.settings(self.surroundings.catalog, &session);
+        let settings = settings.unwrap_or_else(|| Value::unknown(Type::Any));
+        let waits_for = match resource.mode {
+            Mode::Managed => Vec::new(),
+            Mode::Data => self.expansion.blocks_behind(id),
+        };
+        Some(Block { resource, entry, session, settings, waits_for })
+    }
+
+    /// What an instance is replaced with.
+    fn triggers(
+        &mut self,
+        instance: &Instance,
+        scope: ScopeId,
+        resource: &'c Resource,
+    ) -> Vec<(Target, Option<Arc<str>>)> {
+        let here = self.place(scope, instance.place).path.clone();
+        let view = View::of(scope, instance.place, &instance.repetition);
+        let mut trigger = |expr: &'c Expr| {
+            let ExprKind::Path(path) = &expr.kind else { return None };
+            let ExprKind::Variable(kind) = &path.base.kind else { return None };
+            let mut steps = path.steps.iter();
+            let Some(Step::Attr(name)) = steps.next() else { return None };
+            let mut next = steps.next();
+            let mut key = None;
+            if let Some(Step::Index(expr, _)) = next {
+                key = key_of(&self.eval(expr, view));
+                next = steps.next();
+            }
+            let attribute = match next {
+                Some(Step::Attr(name)) => Some(name.name.clone()),
+                _ => None,
+            };
+            let item = Some(Item::Resource(kind.name.clone(), name.name.clone()));
+            Some((Target { scope: here.clone(), item, key }, attribute))
+        };
+        resource.lifecycle.replace_triggered_by.iter().filter_map(&mut trigger).collect()
     }
 
     /// The kind of a block, if there is such a kind and it may stand here. What is wrong is said once for each block.
@@ -141,9 +210,57 @@ impl<'a, 'c> Walk<'a, 'c> {
     }
 }
 
+impl Expansion<'_> {
+    /// The provider configuration that the instances of a block are made through.
+    fn session(&self, scope: ScopeId, resource: &Resource, entry: &Entry) -> Session {
+        let (name, alias) = match &resource.provider {
+            Some(chosen) => (&chosen.name.name, chosen.alias.as_ref().map(|alias| &alias.name)),
+            None => (&entry.provider, None),
+        };
+        let seen = provider_seen_from(&self.scopes, scope, name, alias);
+        match seen.map(|node| self.scopes.node(node).item) {
+            Some(NodeItem::Provider(provider)) => Session {
+                alias: provider.alias.as_ref().map(|alias| alias.name.clone()),
+                ..Session::of(provider.name.name.clone())
+            },
+            _ => Session::of(entry.provider.clone()),
+        }
+    }
+
+    /// The provider configuration that an instance is made through.
+    pub(crate) fn session_of(&self, instance: &Instance, entry: &Entry) -> Session {
+        let node = self.scopes.node(instance.node);
+        match node.item {
+            NodeItem::Resource(resource) | NodeItem::CheckData(resource) => {
+                self.session(node.scope, resource, entry)
+            }
+            _ => Session::of(entry.provider.clone()),
+        }
+    }
+
+    /// The blocks that a node uses, directly or through values, wherever they stand.
+    fn blocks_behind(&self, id: NodeId) -> Vec<Target> {
+        let (mut seen, mut left) = (HashSet::from([id]), vec![id]);
+        let mut found = Vec::new();
+        while let Some(node) = left.pop() {
+            for used in self.uses[node.0 as usize].iter().filter(|used| seen.insert(used.node)) {
+                let Node { scope, item } = *self.scopes.node(used.node);
+                match item {
+                    NodeItem::Resource(resource) => {
+                        let scope = self.scopes.scope(scope).path.clone();
+                        found.push(Target { scope, item: Some(scope::item(resource)), key: None });
+                    }
+                    _ => left.push(used.node),
+                }
+            }
+        }
+        found
+    }
+}
+
 impl Settle for ArgumentsOnly {
-    fn settle(&mut self, instance: &Instance, entry: &Entry, declared: &Value) -> Value {
-        with_results(declared, &entry.schema, |name, ty| {
+    fn settle(&mut self, instance: &Instance, block: &Block<'_>) -> Value {
+        with_results(&instance.declared, &block.entry.schema, |name, ty| {
             Value::awaiting(ty.clone(), format!("{}.{name}", instance.address))
         })
     }

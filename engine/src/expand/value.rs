@@ -32,9 +32,8 @@ impl<'c> Walk<'_, 'c> {
         }
         // Validations look the variable up by its name, so it has to be there already.
         let node = self.expansion.scopes.variable(scope, &variable.name.name).expect("a variable has a node");
-        self.expansion.values[node.0 as usize].push(value);
+        self.put(node, place, value.clone());
         let holds = self.validations(scope, place, variable);
-        let value = self.expansion.values[node.0 as usize].pop().expect("it was just put there");
         // What follows from a value that is refused is of no interest.
         if holds { value } else { Value::unknown(constraint.ty).mark(marks) }
     }
@@ -143,7 +142,10 @@ impl<'c> Walk<'_, 'c> {
             let detail = "A secret comes from a place written as text, such as `\"env:TOKEN\"`.";
             self.diagnostics.push(Diagnostic::error(secret.from.span, "invalid source of a secret", detail));
         }
-        Value::awaiting(Type::String, format!("secret.{}", secret.name.name)).mark(Marks::SENSITIVE)
+        let known = from.as_str().and_then(|from| self.surroundings.secrets.get(&secret.name.name, from));
+        let value =
+            known.unwrap_or_else(|| Value::awaiting(Type::String, format!("secret.{}", secret.name.name)));
+        value.mark(Marks::SENSITIVE)
     }
 
     pub(super) fn provider(&mut self, scope: ScopeId, place: u32, provider: &'c Provider) -> Value {

@@ -9,11 +9,11 @@ mod render;
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
-use fleet_lang::{Evaluator, Kind, Outside};
+use fleet_lang::{Evaluator, Outside};
 use fleet_syntax::tree::Expr;
 use petgraph::graph::{DiGraph, NodeIndex};
 
-use crate::address::{Key, literal_key};
+use crate::address::{Key, key_of, literal_key};
 use crate::expand::{Expansion, Names, ONCE, Repetition, View};
 use crate::reference::Use;
 use crate::scope::{NodeId, NodeItem, ScopeId};
@@ -145,11 +145,7 @@ impl<'c> Builder<'_, 'c> {
     fn pick(&self, node: NodeId, place: u32, key: &Expr, view: View<'_>) -> Option<NodeIndex> {
         let key = literal_key(key).or_else(|| {
             let names = Names { expansion: self.expansion, view, outside: self.outside };
-            match Evaluator::new(&names, self.outside).evaluate(key).kind {
-                Kind::Number(number) => u64::try_from(number.to_i64()?).ok().map(Key::Index),
-                Kind::String(text) => Some(Key::Text(text)),
-                _ => None,
-            }
+            key_of(&Evaluator::new(&names, self.outside).evaluate(key))
         })?;
         let range = self.expansion.instances_of(node, place);
         let instances = &self.expansion.instances[range.start as usize..range.end as usize];

@@ -1,189 +1,164 @@
-//! The second walk: what to do.
+//! The second walk: what to do at each declared address.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use fleet_lang::{Marks, Value};
+use fleet_lang::{Kind, Marks, Value};
 use fleet_syntax::{Diagnostic, Diagnostics, Severity};
-use petgraph::graph::NodeIndex;
 
-use super::look::remembered;
-use super::{Action, Plan, Step, Why, kind_of, normal, session_of};
+use super::ignore::ignore;
+use super::moves::Moves;
+use super::{Action, Options, Plan, Step, Why, normal, normal_data};
 use crate::address::{Address, Target};
 use crate::attributes::Misfit;
-use crate::diff::{created, diff, updated};
-use crate::encode::to_json;
-use crate::expand::{ArgumentsOnly, Expansion, Instance, Settle};
-use crate::graph::{Graph, Vertex};
-use crate::observe::Observed;
+use crate::config::model::{Mode, Resource};
+use crate::diff::{Change, created, diff, drift, get, updated};
+use crate::expand::{ArgumentsOnly, Block, Imported, Instance, Settle};
+use crate::observe::{Observed, Sight, Subject, Which};
 use crate::provider::Readers;
-use crate::resource::{At, Error};
-use crate::schema::Entry;
+use crate::resource::Error;
+use crate::schema::Schema;
+use crate::seal::{Sealer, Seals};
 use crate::state::{Object, Recorded, State};
 
-/// Second walk: compares each instance with what was observed.
-pub struct Planner<'a> {
-    state: &'a State,
-    observed: &'a Observed,
-    readers: &'a dyn Readers,
-    steps: BTreeMap<Address, Step>,
-    diagnostics: Diagnostics,
+/// What the second walk compares with, and where it notes what to do.
+pub(super) struct Planner<'a> {
+    pub(super) state: &'a State,
+    pub(super) observed: &'a Observed,
+    pub(super) readers: &'a dyn Readers,
+    pub(super) options: &'a Options,
+    pub(super) sealer: &'a Sealer,
+    pub(super) moves: &'a Moves,
+    /// What is taken in, by who takes it.
+    pub(super) imports: BTreeMap<Address, Imported>,
+    pub(super) plan: Plan,
+    pub(super) diagnostics: Diagnostics,
+    /// The blocks with a step that changes something, as the uses of data see them.
+    pub(super) changing: BTreeSet<Target>,
 }
 
-impl<'a> Planner<'a> {
-    /// Compares with what was observed.
-    pub fn new(state: &'a State, observed: &'a Observed, readers: &'a dyn Readers) -> Planner<'a> {
-        Planner { state, observed, readers, steps: BTreeMap::new(), diagnostics: Diagnostics::new() }
-    }
+/// What is there at an address before anything is done.
+struct Seen {
+    before: Option<Value>,
+    why: Why,
+    /// Whether reality was asked; otherwise apply looks before it acts.
+    looked: bool,
+    /// Whether what was recorded is not the current object any more, because a newer one was begun.
+    superseded: bool,
+}
 
-    /// The plan, once all of the configuration was walked.
-    pub fn plan(mut self, expansion: &Expansion<'_>, graph: &Graph) -> (Plan, Diagnostics) {
-        for (instance, vertex) in expansion.instances.iter().zip(&graph.instances) {
-            if let Some(step) = self.steps.get_mut(&instance.address) {
-                step.record.depends_on = dependencies(expansion, graph, *vertex);
-            }
-        }
-        let found = self.found();
-        let waits =
-            |address: &Address| expansion.deferred.iter().any(|block| stands_in(address, &block.address));
-        for (address, question) in remembered(self.state) {
-            if !self.steps.contains_key(&address) && !waits(&address) {
-                let same = self.sight(&address).and_then(|seen| found.get(&key(&question.kind, &seen)?));
-                let why = same.map_or(Why::NotDeclared, |other| Why::SameAs(other.clone()));
-                self.remove(address, why);
-            }
-        }
-        (self.finish(), self.diagnostics)
-    }
-
-    /// The plan that removes everything that is remembered.
-    pub fn removal(mut self) -> (Plan, Diagnostics) {
-        for (address, _) in remembered(self.state) {
-            self.remove(address, Why::Asked);
-        }
-        (self.finish(), self.diagnostics)
-    }
-
-    fn finish(&mut self) -> Plan {
-        let steps = std::mem::take(&mut self.steps);
-        Plan { steps, ..Plan::default() }
-    }
-
-    /// What was found at an address; a look that failed is reported and counts as nothing.
-    fn sight(&self, address: &Address) -> Option<Value> {
-        self.observed.get(address)?.found.as_ref().ok()?.clone()
-    }
-
-    /// Things that are there without having been recorded, and who declares them.
-    fn found(&self) -> BTreeMap<(Arc<str>, String), Address> {
-        let found = self.steps.iter().filter(|(_, step)| step.why == Why::Found);
-        found
-            .filter_map(|(address, step)| {
-                Some((key(&step.record.kind, step.before.as_ref()?)?, address.clone()))
-            })
-            .collect()
-    }
-
-    fn remove(&mut self, address: Address, why: Why) {
-        let state = self.state;
-        let recorded = state
-            .recorded
-            .get(&address)
-            .or_else(|| state.intents.get(&Object::current(address.clone())).map(|i| &i.record));
-        let recorded = recorded.expect("only what is remembered is removed").clone();
-        if let Some(error) = self.observed.get(&address).and_then(|sight| sight.found.as_ref().err()) {
-            self.diagnostics.push(unobservable(&address, error));
-        }
-        let before = self.sight(&address);
-        let action = match (&why, &before) {
-            (Why::SameAs(_), _) | (_, None) => Action::Forget,
-            _ => Action::Destroy,
-        };
-        let why = if before.is_none() { Why::Vanished } else { why };
-        let step = Step {
-            action,
-            why,
-            record: recorded,
-            before,
-            changes: Vec::new(),
-            drift: Vec::new(),
-            moved_from: None,
-            declared_at: None,
-        };
-        self.steps.insert(address, step);
+impl Planner<'_> {
+    fn sight(&self, address: &Address, which: Which) -> Option<&Sight> {
+        self.observed.get(&Subject { address: address.clone(), which })
     }
 
     fn complain(&mut self, instance: &Instance, summary: &str, detail: String) {
-        self.diagnostics
-            .push(Diagnostic::error(instance.span, summary, detail).at(instance.address.to_string()));
+        let problem = Diagnostic::error(instance.span, summary, detail);
+        self.diagnostics.push(problem.at(instance.address.to_string()));
     }
 
-    /// What is there, and whether we know it from the record.
-    fn seen(&mut self, instance: &Instance, wish: &Value) -> Option<Value> {
-        let sight = self.observed.get(&instance.address)?;
-        match &sight.found {
+    /// What was found; a look that failed is reported and counts as nothing.
+    pub(super) fn found(&mut self, address: &Address, which: Which) -> Option<Value> {
+        match &self.sight(address, which)?.found {
+            Ok(found) => found.clone(),
             Err(error) => {
-                self.diagnostics.push(unobservable(&instance.address, error));
+                let problem = unobservable(address, error);
+                self.diagnostics.push(problem);
                 None
             }
-            // A wish that was not yet known when we looked, or not like this, says nothing about this place.
-            Ok(_) if matches!(&sight.at, At::Declared(at) if *at != wish.clone().unmark_deep().0) => None,
-            Ok(found) => found.clone(),
         }
     }
-}
 
-impl Settle for Planner<'_> {
-    fn settle(&mut self, instance: &Instance, entry: &Entry, declared: &Value) -> Value {
+    fn seen(&mut self, instance: &Instance, wish: &Value) -> Seen {
         let address = &instance.address;
-        let Some(kind) = kind_of(address) else {
-            let detail = "This version of fleet plans resources behind an API only.".to_owned();
-            self.complain(instance, "cannot be planned yet", detail);
-            return ArgumentsOnly.settle(instance, entry, declared);
-        };
-        let wish = normal(self.readers, &kind, declared).unwrap_or_else(|Misfit { attribute, message }| {
-            self.complain(instance, "this value cannot be", format!("`{attribute}`: {message}."));
-            declared.clone()
-        });
-        if wish.marks_deep().contains(Marks::SENSITIVE) {
-            let detail = "A sensitive value would be written to the state.".to_owned();
-            self.complain(instance, "sensitive values cannot be kept yet", detail);
-        }
+        let begun = self.found(address, Which::Begun);
         let recorded = self.state.recorded.get(address);
-        let before = self.seen(instance, &wish);
-        let schema = &entry.schema;
-        let name = address.to_string();
-        let changes = before.as_ref().map_or_else(Vec::new, |before| diff(schema, before, &wish));
-        let (action, after) = match &before {
-            None => (Action::Create, created(schema, &name, &wish)),
-            Some(before) if changes.is_empty() => {
-                let known = recorded.is_some_and(|recorded| recorded.value == *before)
-                    && !self.state.intents.contains_key(&Object::current(address.clone()));
-                (if known { Action::Keep } else { Action::Record }, before.clone())
+        if let Some(recorded) = recorded {
+            let looked = self.sight(address, Which::Recorded).is_some();
+            let current =
+                if looked { self.found(address, Which::Recorded) } else { Some(recorded.value.clone()) };
+            if begun.is_some() {
+                return Seen { before: begun, why: Why::Declared, looked, superseded: current.is_some() };
             }
-            Some(_) if changes.iter().any(|change| change.forces_replace) => {
-                (Action::Replace { create_first: false }, created(schema, &name, &wish))
+            let why = if current.is_some() { Why::Declared } else { Why::Vanished };
+            return Seen { before: current, why, looked, superseded: false };
+        }
+        if begun.is_some() {
+            return Seen { before: begun, why: Why::Declared, looked: true, superseded: false };
+        }
+        if let Some(Imported { id, span, .. }) = self.imports.get(address).cloned() {
+            let looked = self.sight(address, Which::Imported).is_some();
+            let before = self.found(address, Which::Imported);
+            if looked && before.is_none() && !self.failed(address, Which::Imported) {
+                let detail = format!("Nothing is known by the id `{id}`.");
+                let problem = Diagnostic::error(span, "nothing to import", detail).at(address.to_string());
+                self.diagnostics.push(problem);
             }
-            Some(before) => (Action::Update, updated(schema, &name, before, &wish, &changes)),
+            return Seen { before, why: Why::Imported(id), looked, superseded: false };
+        }
+        // A wish that was not yet known when we looked, or not like this, says nothing about this place.
+        let about_this = self.sight(address, Which::Declared).is_some_and(|sight| sight.is_about(wish));
+        let before = if about_this { self.found(address, Which::Declared) } else { None };
+        let why = if before.is_some() { Why::Found } else { Why::Declared };
+        Seen { before, why, looked: about_this, superseded: false }
+    }
+
+    fn failed(&self, address: &Address, which: Which) -> bool {
+        self.sight(address, which).is_some_and(|sight| sight.found.is_err())
+    }
+
+    fn resource(&mut self, instance: &Instance, block: &Block<'_>) -> Value {
+        let address = &instance.address;
+        let (kind, schema) = (&block.resource.kind.name, &block.entry.schema);
+        let declared = normal(self.readers, kind, &instance.declared).unwrap_or_else(|misfit| {
+            let Misfit { attribute, message } = misfit;
+            self.complain(instance, "this value cannot be", format!("`{attribute}`: {message}."));
+            instance.declared.clone()
+        });
+        self.check_secrets(instance, block, &declared);
+        let Seen { before, why, looked, superseded } = self.seen(instance, &declared);
+        let recorded = self.state.recorded.get(address);
+        let wish = match &before {
+            Some(before) => ignore(&block.resource.lifecycle.ignore_changes, &declared, before),
+            None => declared,
         };
-        if matches!(action, Action::Replace { .. }) && recorded.is_none() {
+        let nothing = BTreeMap::new();
+        let seals = Seals {
+            sealer: self.sealer,
+            recorded: recorded.map_or(&nothing, |recorded| &recorded.sealed),
+            recipes: &instance.recipes,
+        };
+        let changes =
+            before.as_ref().map_or_else(Vec::new, |before| diff(schema, before, &wish, Some(seals)));
+        let drift = match (recorded, &before) {
+            (Some(recorded), Some(before)) if looked && !superseded => {
+                drift(schema, &recorded.value, before, seals)
+            }
+            _ => Vec::new(),
+        };
+        let (action, why) = self.decide(instance, block.resource, &changes, before.is_some(), why);
+        let name = address.to_string();
+        let after = match &before {
+            _ if matches!(action, Action::Create | Action::Replace { .. }) => created(schema, &name, &wish),
+            Some(before) if action == Action::Update => updated(schema, &name, before, &wish, &changes),
+            Some(before) => with_marks(schema, before, &wish),
+            None => created(schema, &name, &wish),
+        };
+        let is_ours =
+            recorded.is_some() || self.state.intents.contains_key(&Object::current(address.clone()));
+        if matches!(action, Action::Replace { .. }) && !is_ours {
             let detail =
                 "It is there already, was not made by fleet, and would have to be replaced.".to_owned();
             self.complain(instance, "something is in the way", detail);
         }
-        let why = match (recorded, &before) {
-            (Some(_), None) => Why::Vanished,
-            (None, Some(_)) => Why::Found,
-            _ => Why::Declared,
-        };
         let record = Recorded {
-            session: session_of(entry),
-            kind,
-            version: entry.version,
+            session: block.session.clone(),
+            kind: kind.clone(),
+            version: block.entry.version,
             value: after.clone(),
-            sealed: BTreeMap::new(),
+            sealed: recorded.map(|recorded| recorded.sealed.clone()).unwrap_or_default(),
             depends_on: Arc::new([]),
-            create_before_destroy: false,
+            create_before_destroy: block.resource.lifecycle.create_before_destroy == Some(true),
             epoch: None,
         };
         let step = Step {
@@ -192,56 +167,189 @@ impl Settle for Planner<'_> {
             record,
             before,
             changes,
-            drift: Vec::new(),
-            moved_from: None,
+            drift,
+            moved_from: self.moves.get(address).cloned(),
             declared_at: Some(instance.span),
+            looked,
+            deposes: superseded.then(|| next_number(self.state, address)),
+            recipes: instance.recipes.clone(),
+            lives_in_state: false,
         };
-        self.steps.insert(address.clone(), step);
+        if step.action.changes_the_world() {
+            self.note_change(address);
+        }
+        self.plan.steps.insert(address.clone(), step);
         after
     }
-}
 
-/// The instances that an instance depends on, directly or through values and whole blocks.
-fn dependencies(expansion: &Expansion<'_>, graph: &Graph, of: NodeIndex) -> Arc<[Target]> {
-    let (mut seen, mut left) = (BTreeSet::from([of]), vec![of]);
-    let mut found = BTreeSet::new();
-    while let Some(vertex) = left.pop() {
-        for next in graph.edges.neighbors(vertex).filter(|next| seen.insert(*next)) {
-            match graph.edges[next] {
-                Vertex::Instance(at) => _ = found.insert(expansion.instances[at as usize].address.clone()),
-                Vertex::Whole(..) | Vertex::Collected(_) => left.push(next),
-            }
+    fn decide(
+        &self,
+        instance: &Instance,
+        resource: &Resource,
+        changes: &[Change],
+        is_there: bool,
+        why: Why,
+    ) -> (Action, Why) {
+        if self.options.goal == super::Goal::RefreshOnly {
+            return (if is_there { Action::Record } else { Action::Forget }, why);
+        }
+        if !is_there {
+            return (Action::Create, why);
+        }
+        let replace =
+            Action::Replace { create_first: resource.lifecycle.create_before_destroy == Some(true) };
+        if self.options.replace.iter().any(|target| target.covers(&instance.address)) {
+            return (replace, Why::Asked);
+        }
+        if let Some(trigger) = self.triggered(instance) {
+            return (replace, Why::Triggered(trigger.into()));
+        }
+        if changes.iter().any(|change| change.forces_replace) {
+            return (replace, why);
+        }
+        // Whether the record has to be written is found out once all of it is known.
+        (if changes.is_empty() { Action::Keep } else { Action::Update }, why)
+    }
+
+    /// What changes, if an instance is to be replaced with it.
+    fn triggered(&self, instance: &Instance) -> Option<String> {
+        instance.triggers.iter().find_map(|(target, attribute)| {
+            let first =
+                Address { scope: target.scope.clone(), item: target.item.clone()?, key: target.key.clone() };
+            let covered = self.plan.steps.range(first..).take_while(|(address, _)| target.covers(address));
+            let changes = |step: &Step| match (step.action, attribute) {
+                (Action::Create | Action::Replace { .. }, _) | (Action::Update, None) => true,
+                (Action::Update, Some(name)) => step.changes.iter().any(|change| change.name == *name),
+                _ => false,
+            };
+            let (address, _) = covered.into_iter().find(|(_, step)| changes(step))?;
+            Some(attribute.as_ref().map_or_else(|| address.to_string(), |name| format!("{address}.{name}")))
+        })
+    }
+
+    /// Sensitive values are kept out of the state; that takes them to be where it can do without.
+    fn check_secrets(&mut self, instance: &Instance, block: &Block<'_>, wish: &Value) {
+        if !wish.marks_deep().contains(Marks::SENSITIVE) {
+            return;
+        }
+        let kind = &block.resource.kind.name;
+        if block.entry.lives_in_state {
+            let detail = format!("`{kind}` lives in the state alone, which must not hold sensitive values.");
+            self.complain(instance, "sensitive value in the state", detail);
+            return;
+        }
+        let Some(entries) = wish.entries() else { return };
+        let plain = entries.iter().map(|(name, value)| {
+            let secret = value.marks_deep().contains(Marks::SENSITIVE);
+            (name.clone(), if secret { Value::null_of(value.ty()) } else { value.clone() })
+        });
+        let plain = Value::object(plain.collect());
+        if !plain.is_wholly_known() {
+            return;
+        }
+        if let Err(Misfit { attribute, .. }) = self.readers.findable(kind, &plain) {
+            let detail = format!("`{attribute}` is needed to find the thing again, so it must be recorded.");
+            self.complain(instance, "sensitive value in the state", detail);
         }
     }
-    let target = |a: Address| Target { scope: a.scope, item: Some(a.item), key: a.key };
-    found.into_iter().map(target).collect()
+
+    fn data(&mut self, instance: &Instance, block: &Block<'_>) -> Value {
+        let address = &instance.address;
+        let kind = &block.resource.kind.name;
+        let arguments = normal_data(self.readers, kind, &instance.declared).unwrap_or_else(|misfit| {
+            let Misfit { attribute, message } = misfit;
+            self.complain(instance, "this value cannot be", format!("`{attribute}`: {message}."));
+            instance.declared.clone()
+        });
+        let waits = block.waits_for.iter().any(|target| self.changing.contains(target));
+        let seen = self.sight(address, Which::Data).is_some_and(|sight| sight.is_about(&arguments));
+        let found = if seen && !waits { self.found(address, Which::Data) } else { None };
+        let failed = seen && !waits && self.failed(address, Which::Data);
+        let (action, after) = match found {
+            Some(found) => (Action::Keep, with_marks(&block.entry.schema, &found, &arguments)),
+            None => (Action::Read, ArgumentsOnly.settle(instance, block)),
+        };
+        if !failed {
+            let step = Step {
+                action,
+                why: Why::Declared,
+                record: Recorded {
+                    session: block.session.clone(),
+                    kind: kind.clone(),
+                    version: block.entry.version,
+                    value: after.clone(),
+                    sealed: BTreeMap::new(),
+                    depends_on: Arc::new([]),
+                    create_before_destroy: false,
+                    epoch: None,
+                },
+                before: None,
+                changes: Vec::new(),
+                drift: Vec::new(),
+                moved_from: None,
+                declared_at: Some(instance.span),
+                looked: action == Action::Keep,
+                deposes: None,
+                recipes: BTreeMap::new(),
+                lives_in_state: false,
+            };
+            if action == Action::Read {
+                self.note_change(address);
+            }
+            self.plan.steps.insert(address.clone(), step);
+        }
+        after
+    }
+
+    fn note_change(&mut self, address: &Address) {
+        let block = Target { scope: address.scope.clone(), item: Some(address.item.clone()), key: None };
+        self.changing.insert(block.without_scope_keys());
+    }
 }
 
-/// Whether an address is an instance of a block, or stands in an instance of it.
-fn stands_in(address: &Address, block: &str) -> bool {
-    let text = address.to_string();
-    text.strip_prefix(block).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
+impl Settle for Planner<'_> {
+    fn settle(&mut self, instance: &Instance, block: &Block<'_>) -> Value {
+        match block.resource.mode {
+            Mode::Managed => self.resource(instance, block),
+            Mode::Data => self.data(instance, block),
+        }
+    }
 }
 
-/// What tells one observed thing from another.
-fn key(kind: &Arc<str>, observed: &Value) -> Option<(Arc<str>, String)> {
-    Some((kind.clone(), to_json(observed).ok()?.to_string()))
+impl Sight {
+    /// Whether this is what was looked for.
+    fn is_about(&self, wish: &Value) -> bool {
+        use crate::observe::Ask;
+        use crate::resource::At;
+        let (Ask::Object(At::Declared(asked)) | Ask::Data(asked)) = &self.ask else { return false };
+        *asked == wish.clone().unmark_deep().0
+    }
+}
+
+/// The number that the next older object of an address gets.
+pub(crate) fn next_number(state: &State, address: &Address) -> u32 {
+    state.deposed.get(address).and_then(|older| older.keys().next_back()).map_or(1, |last| last + 1)
+}
+
+/// What was found, as secret as what was wished.
+fn with_marks(schema: &Schema, found: &Value, wish: &Value) -> Value {
+    let Kind::Object(entries) = &found.kind else { return found.clone() };
+    let marked = entries.iter().map(|(name, value)| {
+        let secret = schema.attributes.get(name).is_some_and(|attribute| attribute.sensitive)
+            || get(wish, name).marks_deep().contains(Marks::SENSITIVE);
+        (name.clone(), if secret { value.clone().mark(Marks::SENSITIVE) } else { value.clone() })
+    });
+    Value::object(marked.collect())
 }
 
 fn unobservable(address: &Address, error: &Error) -> Diagnostic {
-    let mut detail = error.to_string();
-    let mut cause = std::error::Error::source(error);
-    while let Some(error) = cause {
-        detail = format!("{detail}: {error}");
-        cause = error.source();
-    }
     Diagnostic {
         severity: Severity::Error,
         summary: "cannot be observed".into(),
-        detail: format!("{detail}."),
+        detail: format!("{}.", super::chain(error)),
         span: None,
         related: Vec::new(),
         address: Some(address.to_string()),
-        help: None,
+        help: error.help.clone(),
     }
 }

@@ -1,76 +1,175 @@
 //! The first walk: where to look.
-
-use std::collections::BTreeSet;
+//!
+//! Results come from the record, so that no look waits for another. Only data that decides what else to look at takes
+//! another round.
 
 use fleet_lang::Value;
 
-use super::{kind_of, normal, session_of};
+use super::{Options, kind_of, normal, normal_data};
 use crate::address::Address;
+use crate::config::model::Mode;
 use crate::diff::{diff, updated};
-use crate::expand::{ArgumentsOnly, Instance, Settle};
-use crate::observe::{Question, Questions};
+use crate::expand::{ArgumentsOnly, Block, Expansion, Imported, Instance, Settle};
+use crate::observe::{Ask, Observed, Question, Questions, Subject, Which};
 use crate::provider::Readers;
 use crate::resource::At;
-use crate::schema::Entry;
+use crate::schema::Catalog;
 use crate::state::{Object, Operation, Recorded, State};
 
-/// First walk: says what to look at. Results come from the record, so that no look waits for another.
-pub struct Looker<'a> {
+/// First walk: says what to look at.
+pub(super) struct Looker<'a> {
     state: &'a State,
     readers: &'a dyn Readers,
+    options: &'a Options,
+    /// What was seen in earlier rounds.
+    seen: &'a Observed,
     questions: Questions,
-    declared: BTreeSet<Address>,
 }
 
 impl<'a> Looker<'a> {
     /// Looks where the state or the configuration say.
-    pub fn new(state: &'a State, readers: &'a dyn Readers) -> Looker<'a> {
-        Looker { state, readers, questions: Questions::new(), declared: BTreeSet::new() }
+    #[must_use]
+    pub(super) fn new(
+        state: &'a State,
+        readers: &'a dyn Readers,
+        options: &'a Options,
+        seen: &'a Observed,
+    ) -> Looker<'a> {
+        Looker { state, readers, options, seen, questions: Questions::new() }
     }
 
-    /// Everything to look at: what is declared, and what is only remembered.
+    /// Everything that is still to be looked at: what is declared, and what is only remembered.
     #[must_use]
-    pub fn questions(mut self) -> Questions {
-        let declared = self.declared;
-        self.questions.extend(remembered(self.state).filter(|(address, _)| !declared.contains(address)));
+    pub(super) fn questions(mut self, expansion: &Expansion<'_>, catalog: &dyn Catalog) -> Questions {
+        self.ask_what_is_remembered(expansion, catalog);
+        let imports: Vec<&Imported> = expansion.imports.iter().chain(&self.options.imports).collect();
+        for Imported { to, id, .. } in imports {
+            let declared = Subject { address: to.clone(), which: Which::Declared };
+            let asked = self.questions.remove(&declared);
+            let Some(kind) = kind_of(to).filter(|_| !self.state.recorded.contains_key(to)) else { continue };
+            let instance = || expansion.instances.iter().find(|instance| instance.address == *to);
+            let question = asked.or_else(|| {
+                let entry = catalog.find(crate::schema::Sort::Resource, &kind)?;
+                let session = instance().map(|instance| expansion.session_of(instance, entry))?;
+                let settings = expansion.settings(catalog, &session).and_then(usable)?;
+                Some(Question { session, settings, kind, ask: Ask::Data(Value::null()) })
+            });
+            if let Some(question) = question {
+                let ask = Ask::Object(At::Id(id.clone()));
+                self.ask(to.clone(), Which::Imported, Question { ask, ..question });
+            }
+        }
+        let seen = self.seen;
+        self.questions.retain(|subject, _| !seen.contains_key(subject));
         self.questions
+    }
+
+    fn ask(&mut self, address: Address, which: Which, question: Question) {
+        self.questions.insert(Subject { address, which }, question);
+    }
+
+    fn ask_what_is_remembered(&mut self, expansion: &Expansion<'_>, catalog: &dyn Catalog) {
+        let state = self.state;
+        let question = |record: &Recorded, ask| {
+            let settings = expansion.settings(catalog, &record.session).and_then(usable)?;
+            Some(Question {
+                session: record.session.clone(),
+                settings,
+                kind: record.kind.clone(),
+                ask: Ask::Object(ask),
+            })
+        };
+        if self.options.refresh {
+            for (address, record) in &state.recorded {
+                let subject = Subject { address: address.clone(), which: Which::Recorded };
+                if self.questions.contains_key(&subject) {
+                    continue;
+                }
+                if let Some(question) = question(record, At::Recorded(record.value.clone())) {
+                    self.questions.insert(subject, question);
+                }
+            }
+        }
+        for (address, older) in &state.deposed {
+            for (number, record) in older {
+                if let Some(question) = question(record, At::Recorded(record.value.clone())) {
+                    self.ask(address.clone(), Which::Deposed(*number), question);
+                }
+            }
+        }
+        for (Object { address, deposed }, intent) in &state.intents {
+            if deposed.is_none() && intent.operation == Operation::Create {
+                if let Some(question) = question(&intent.record, begun(state, address, &intent.record.value))
+                {
+                    self.ask(address.clone(), Which::Begun, question);
+                }
+            }
+        }
+    }
+
+    fn data(&mut self, instance: &Instance, block: &Block<'_>) -> Value {
+        let address = &instance.address;
+        let subject = Subject { address: address.clone(), which: Which::Data };
+        if let Some(sight) = self.seen.get(&subject)
+            && let Ok(Some(found)) = &sight.found
+        {
+            return found.clone();
+        }
+        let kind = &block.resource.kind.name;
+        if let Ok(arguments) = normal_data(self.readers, kind, &instance.declared)
+            && arguments.is_wholly_known()
+            && let Some(settings) = usable(block.settings.clone())
+        {
+            let ask = Ask::Data(arguments.unmark_deep().0);
+            let question = Question { session: block.session.clone(), settings, kind: kind.clone(), ask };
+            self.questions.insert(subject, question);
+        }
+        ArgumentsOnly.settle(instance, block)
     }
 }
 
 impl Settle for Looker<'_> {
-    fn settle(&mut self, instance: &Instance, entry: &Entry, declared: &Value) -> Value {
-        let address = &instance.address;
-        self.declared.insert(address.clone());
-        if let Some(recorded) = self.state.recorded.get(address) {
-            self.questions.insert(address.clone(), question(recorded));
-            let changes = diff(&entry.schema, &recorded.value, declared);
-            return updated(&entry.schema, &address.to_string(), &recorded.value, declared, &changes);
+    fn settle(&mut self, instance: &Instance, block: &Block<'_>) -> Value {
+        if block.resource.mode == Mode::Data {
+            return self.data(instance, block);
         }
-        if let Some(kind) = kind_of(address)
+        let (address, declared) = (&instance.address, &instance.declared);
+        let kind = block.resource.kind.name.clone();
+        let settings = usable(block.settings.clone());
+        let question = |settings, at| Question {
+            session: block.session.clone(),
+            settings,
+            kind: kind.clone(),
+            ask: Ask::Object(at),
+        };
+        if let Some(recorded) = self.state.recorded.get(address) {
+            if let Some(settings) = settings.filter(|_| self.options.refresh) {
+                let at = At::Recorded(recorded.value.clone());
+                self.ask(address.clone(), Which::Recorded, question(settings, at));
+            }
+            let schema = &block.entry.schema;
+            let changes = diff(schema, &recorded.value, declared, None);
+            return updated(schema, &address.to_string(), &recorded.value, declared, &changes);
+        }
+        if let Some(settings) = settings
             && let Ok(wish) = normal(self.readers, &kind, declared)
             && wish.is_wholly_known()
         {
             let at = At::Declared(wish.unmark_deep().0);
-            self.questions.insert(address.clone(), Question { session: session_of(entry), kind, at });
+            self.ask(address.clone(), Which::Declared, question(settings, at));
         }
-        ArgumentsOnly.settle(instance, entry, declared)
+        ArgumentsOnly.settle(instance, block)
     }
 }
 
-/// Where to look for everything that is remembered, made or begun.
-pub(super) fn remembered(state: &State) -> impl Iterator<Item = (Address, Question)> {
-    let recorded = state.recorded.iter().map(|(address, recorded)| (address.clone(), question(recorded)));
-    let begun = state.intents.iter().filter(|(object, intent)| {
-        intent.operation == Operation::Create && !state.recorded.contains_key(&object.address)
-    });
-    recorded.chain(begun.map(|(Object { address, .. }, intent)| {
-        let record = &intent.record;
-        let at = At::Declared(record.value.clone());
-        (address.clone(), Question { session: record.session.clone(), kind: record.kind.clone(), at })
-    }))
+/// Where to look for what was begun: it is none of those that are known.
+pub(crate) fn begun(state: &State, address: &Address, wish: &Value) -> At<Value> {
+    let older = state.deposed.get(address).into_iter().flat_map(|older| older.values());
+    let known = state.recorded.get(address).into_iter().chain(older);
+    At::Begun { wish: wish.clone(), except: known.map(|record| record.value.clone()).collect() }
 }
 
-fn question(recorded: &Recorded) -> Question {
-    let at = At::Recorded(recorded.value.clone());
-    Question { session: recorded.session.clone(), kind: recorded.kind.clone(), at }
+/// Settings that can be used by now.
+pub(crate) fn usable(settings: Value) -> Option<Value> {
+    settings.is_wholly_known().then(|| settings.unmark_deep().0)
 }

@@ -1,11 +1,18 @@
 //! Stage 5, plan: declared × recorded × observed → steps with their reasons. Pure.
 //!
-//! The configuration is walked twice: [`Looker`] finds out where to look, and once that was observed, [`Planner`]
-//! compares. The plan is what runs: the same value is shown, approved and executed.
+//! The configuration is walked twice: the first walk finds out where to look (`look`), the second compares with what
+//! was observed (`compare`); `finish` adds what is only remembered, `choose` leaves out what the user did not choose.
+//! [`plan`] is all of it together. The plan is what runs: the same value is shown, approved and executed.
 
+mod choose;
 mod compare;
+mod dependencies;
+mod finish;
+mod ignore;
 mod look;
-mod order;
+mod make;
+mod moves;
+mod remembered;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,16 +20,19 @@ use std::sync::Arc;
 use fleet_lang::Value;
 use fleet_syntax::Span;
 
-use crate::address::{Address, Item};
+use crate::address::{Address, Item, Target};
 use crate::attributes::Misfit;
 use crate::diff::{Change, get};
-use crate::provider::{Readers, Session};
-use crate::schema::Entry;
+use crate::expand::Imported;
+use crate::provider::Readers;
+use crate::seal::Recipes;
 use crate::state::Recorded;
 
-pub use compare::Planner;
-pub use look::Looker;
-pub(crate) use order::removal_order;
+pub(crate) use compare::next_number;
+pub(crate) use ignore::ignore;
+pub(crate) use look::{begun, usable};
+pub use make::{Planned, Sources, plan};
+pub use remembered::Remembered;
 
 /// What will be done. Steps that keep things as they are stand in it too.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -75,6 +85,31 @@ pub struct Step {
     pub moved_from: Option<Address>,
     /// The block that declares it.
     pub declared_at: Option<Span>,
+    /// Whether reality was asked; otherwise apply looks before it acts.
+    pub looked: bool,
+    /// What was recorded is an older object under this number now, because a newer one was begun.
+    pub deposes: Option<u32>,
+    /// How the arguments are made that are symbols still.
+    pub recipes: Recipes,
+    /// Whether the record is all there is of it.
+    pub lives_in_state: bool,
+}
+
+/// What the user wants of a plan.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// What it is for.
+    pub goal: Goal,
+    /// Only these, and what they need; everything if empty.
+    pub targets: Vec<Target>,
+    /// Not these, nor what depends on them.
+    pub excludes: Vec<Target>,
+    /// These are made anew.
+    pub replace: Vec<Target>,
+    /// Whether what is recorded is looked at; otherwise the record is believed.
+    pub refresh: bool,
+    /// What is taken in besides what `import` blocks say.
+    pub imports: Vec<Imported>,
 }
 
 /// A block whose instances cannot be told yet.
@@ -95,6 +130,8 @@ pub enum LeftOut {
     Excluded,
     /// It depends on this, which is left out.
     DependsOn(Address),
+    /// This is left out, and depends on it.
+    NeededBy(Address),
 }
 
 /// How an output of the root module changes.
@@ -189,10 +226,25 @@ impl Action {
 
 /// Brings a wish to its normal form, which takes all of it to be known.
 pub(crate) fn normal(readers: &dyn Readers, kind: &str, declared: &Value) -> Result<Value, Misfit> {
+    normalized(declared, |plain| readers.normalize(kind, plain))
+}
+
+/// Brings the arguments of data to their normal form, which takes all of them to be known.
+pub(crate) fn normal_data(readers: &dyn Readers, kind: &str, declared: &Value) -> Result<Value, Misfit> {
+    normalized(declared, |plain| readers.normalize_data(kind, plain))
+}
+
+fn normalized(
+    declared: &Value,
+    normalize: impl Fn(&Value) -> Result<Value, Misfit>,
+) -> Result<Value, Misfit> {
     if !declared.is_wholly_known() {
         return Ok(declared.clone());
     }
-    let normal = readers.normalize(kind, &declared.clone().unmark_deep().0)?;
+    if declared.marks_deep().is_empty() {
+        return normalize(declared);
+    }
+    let normal = normalize(&declared.clone().unmark_deep().0)?;
     let Some(entries) = normal.entries() else { return Ok(normal) };
     let marked = |(name, value): (&Arc<str>, &Value)| {
         (name.clone(), value.clone().mark(get(declared, name).marks_deep()))
@@ -200,13 +252,21 @@ pub(crate) fn normal(readers: &dyn Readers, kind: &str, declared: &Value) -> Res
     Ok(Value::object(entries.iter().map(marked).collect()))
 }
 
-fn session_of(entry: &Entry) -> Session {
-    Session::of(entry.provider.clone())
-}
-
-fn kind_of(address: &Address) -> Option<Arc<str>> {
+/// The kind of what an address names, if that is something to remember.
+pub(crate) fn kind_of(address: &Address) -> Option<Arc<str>> {
     match &address.item {
         Item::Resource(kind, _) => Some(kind.clone()),
         Item::Data(..) | Item::Host => None,
     }
+}
+
+/// An error with all its causes on one line.
+pub(crate) fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text = format!("{text}: {error}");
+        cause = error.source();
+    }
+    text
 }

@@ -87,7 +87,13 @@ impl Site {
         let catalog = kinds();
         let inputs: HashMap<Arc<str>, Value> =
             inputs.iter().map(|(name, value)| (Arc::from(*name), value.clone())).collect();
-        let surroundings = Surroundings { catalog: &catalog, outside: &self.outside, inputs, depth };
+        let surroundings = Surroundings {
+            catalog: &catalog,
+            outside: &self.outside,
+            inputs,
+            secrets: &fleet_engine::expand::Symbols,
+            depth,
+        };
         let (expansion, found) = expand(&self.config, &surroundings, &mut ArgumentsOnly);
         (expansion, self.loaded.iter().cloned().chain(found).collect())
     }

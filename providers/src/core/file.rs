@@ -54,7 +54,11 @@ impl ApiKind for File {
     type Writer = Acting;
 
     async fn observe(reader: &Looking, batch: Vec<At<File>>) -> Vec<Result<Option<File>, Error>> {
-        look(reader, batch.into_iter().map(path_of).collect()).await
+        // What stands where something known stands is that.
+        let known = |at: &At<File>| matches!(at, At::Begun { wish, except } if except.iter().any(|known| known.path == wish.path));
+        let is_known: Vec<bool> = batch.iter().map(known).collect();
+        let found = look(reader, batch.into_iter().map(path_of).collect()).await;
+        found.into_iter().zip(is_known).map(|(found, known)| if known { Ok(None) } else { found }).collect()
     }
 
     async fn apply(self, writer: &Acting, _: Change<File>) -> Result<File, Error> {
@@ -81,7 +85,7 @@ impl ApiKind for File {
 
 fn path_of(at: At<File>) -> String {
     match at {
-        At::Recorded(file) | At::Declared(file) => file.path,
+        At::Recorded(file) | At::Declared(file) | At::Begun { wish: file, .. } => file.path,
         At::Id(path) => path.to_string(),
     }
 }

@@ -43,7 +43,7 @@ impl ApiKind for CoreValue {
     async fn observe(_: &Looking, batch: Vec<At<CoreValue>>) -> Vec<Result<Option<CoreValue>, Error>> {
         let find = |at| match at {
             At::Recorded(value) => Ok(Some(value)),
-            At::Declared(_) | At::Id(_) => Ok(None),
+            At::Declared(_) | At::Begun { .. } | At::Id(_) => Ok(None),
         };
         batch.into_iter().map(find).collect()
     }

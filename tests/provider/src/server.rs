@@ -133,6 +133,11 @@ fn find(all: &[Server], at: &At<Server>) -> Result<Option<Server>, Error> {
         (None, At::Recorded(server) | At::Declared(server)) => {
             named(all, &server.name, &server.zone).map(Option::<&Server>::cloned)
         }
+        (None, At::Begun { wish, except }) => {
+            let is_known = |server: &Server| except.iter().any(|known| known.id == server.id);
+            let others: Vec<Server> = all.iter().filter(|server| !is_known(server)).cloned().collect();
+            named(&others, &wish.name, &wish.zone).map(Option::<&Server>::cloned)
+        }
         (id, _) => Ok(all.iter().find(|server| server.id.as_deref() == id).cloned()),
     }
 }
@@ -140,7 +145,7 @@ fn find(all: &[Server], at: &At<Server>) -> Result<Option<Server>, Error> {
 fn id_of(at: &At<Server>) -> Option<&str> {
     match at {
         At::Recorded(server) => server.id.as_deref(),
-        At::Declared(_) => None,
+        At::Declared(_) | At::Begun { .. } => None,
         At::Id(id) => Some(id),
     }
 }

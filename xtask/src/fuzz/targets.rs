@@ -67,6 +67,12 @@ fn validate_it(bytes: &[u8]) {
     let (config, _) = load(&outside, Path::new(""), &mut sources);
     let catalog = builtin(PathBuf::from("."));
     let inputs = HashMap::new();
-    let surroundings = Surroundings { catalog: &catalog, outside: &outside, inputs, depth: Depth::Instances };
+    let surroundings = Surroundings {
+        catalog: &catalog,
+        outside: &outside,
+        inputs,
+        secrets: &fleet_engine::expand::Symbols,
+        depth: Depth::Instances,
+    };
     let _ = expand(&config, &surroundings, &mut ArgumentsOnly);
 }

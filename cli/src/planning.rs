@@ -1,0 +1,61 @@
+//! The options that shape a plan, for all commands that make one.
+
+use clap::ArgAction;
+use fleet_engine::address::Target;
+use fleet_engine::plan::{Goal, Options};
+
+use crate::Failure;
+
+/// What the plan is to be like.
+#[derive(Debug, Default, clap::Args)]
+pub(crate) struct PlanningArgs {
+    /// Plan only ADDRESS and what it needs; may be repeated
+    #[arg(long, value_name = "ADDRESS")]
+    target: Vec<String>,
+    /// Leave out ADDRESS and what depends on it; may be repeated
+    #[arg(long, value_name = "ADDRESS")]
+    exclude: Vec<String>,
+    /// Make ADDRESS anew; may be repeated
+    #[arg(long, value_name = "ADDRESS")]
+    replace: Vec<String>,
+    /// Bring the records up to date with reality, and change nothing else
+    #[arg(long)]
+    refresh_only: bool,
+    /// Whether to look at what is recorded; without looking, the record is believed
+    #[arg(long, value_name = "BOOL", default_value_t = true, action = ArgAction::Set, num_args = 0..=1)]
+    #[arg(default_missing_value = "true", require_equals = true)]
+    refresh: bool,
+    /// Get all secrets while planning, to see those that changed at their source
+    #[arg(long)]
+    pub(crate) resolve_secrets: bool,
+}
+
+impl PlanningArgs {
+    /// What they ask for.
+    pub(crate) fn options(&self, goal: Goal) -> Result<Options, Failure> {
+        let goal = if self.refresh_only { Goal::RefreshOnly } else { goal };
+        if self.refresh_only && !self.refresh {
+            let failure = Failure::new("`--refresh-only` and `--refresh=false` contradict each other");
+            return Err(failure.help("use one of them"));
+        }
+        Ok(Options {
+            goal,
+            targets: targets(&self.target)?,
+            excludes: targets(&self.exclude)?,
+            replace: targets(&self.replace)?,
+            refresh: self.refresh,
+            imports: Vec::new(),
+        })
+    }
+}
+
+fn targets(given: &[String]) -> Result<Vec<Target>, Failure> {
+    let read = |text: &String| {
+        let unreadable = || {
+            Failure::new(format!("`{text}` is not an address"))
+                .help("write it as `core_file.motd`, `core_file.motd[0]` or `module.m[\"key\"]`")
+        };
+        Target::parse(text).ok_or_else(unreadable)
+    };
+    given.iter().map(read).collect()
+}

@@ -1,0 +1,374 @@
+//! The driver: begins what may begin, evaluates what becomes known, hears how steps end.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+use std::time::Duration;
+
+use fleet_lang::{Marks, Value};
+use fleet_syntax::diagnostic::has_errors;
+use fleet_syntax::{Diagnostic, Diagnostics, Severity};
+use futures_util::future::{Either, select};
+use futures_util::stream::{FuturesUnordered, StreamExt};
+
+use super::schedule::{Ready, Status, TaskId};
+use super::step::{Ended, Removal, Wish, Worker};
+use super::tasks::{Task, Tasks, tasks};
+use super::{Applied, Hands};
+use crate::address::Address;
+use crate::event::{Entry, Event, Failure, Ledger, Outcome};
+use crate::expand::{Again, Expansion, Surroundings};
+use crate::interrupt::Urgency;
+use crate::plan::{Action, Goal, Planned, Step, ignore, normal, normal_data, usable};
+use crate::resource::BoxFuture;
+use crate::schema::{Schema, Sort};
+use crate::scope::NodeItem;
+use crate::state::{Object, SavedOutput, State, Write};
+
+/// How many steps are begun at once for each that may touch the world: the others wait for the disk meanwhile.
+const AHEAD: usize = 16;
+
+/// Does what the plan says.
+pub async fn apply<'c>(
+    planned: Planned<'c>,
+    surroundings: &Surroundings<'_>,
+    hands: &Hands<'_>,
+    wave: usize,
+) -> Applied<'c> {
+    let started = hands.clock.now();
+    let window = hands.pace.parallelism.max(1).saturating_mul(AHEAD);
+    let Tasks { tasks, schedule } = tasks(&planned, window);
+    let steps = planned.plan.steps.values().filter(|step| step.action.changes_the_world()).count();
+    hands.listener.hear(&Event::WaveStarted { wave, steps });
+    let Planned { plan, expansion, state, .. } = planned;
+    let sessions = plan.steps.values().chain(plan.deposed.values().flat_map(BTreeMap::values));
+    let worker = Worker::new(hands, sessions.map(|step| &step.record.session));
+    let (goal, outputs_change) = (plan.goal, !plan.outputs.is_empty());
+    let instances = expansion.instances.iter().enumerate();
+    let numbers = instances.map(|(number, instance)| (instance.address.clone(), number as u32)).collect();
+    let mut driver = Driver {
+        worker: &worker,
+        surroundings,
+        plan_steps: &plan.steps,
+        older: &plan.deposed,
+        state: &state,
+        again: Again::new(expansion, surroundings),
+        tasks,
+        schedule,
+        numbers,
+        ledger: Ledger::default(),
+        problems: Diagnostics::new(),
+        lost: None,
+    };
+    driver.run().await;
+    driver.note_the_rest();
+    let Driver { again, mut ledger, mut problems, mut lost, .. } = driver;
+    let expansion = again.into_expansion();
+    if outputs_change && lost.is_none() {
+        let outputs = outputs(&expansion, goal, &state);
+        if let Err(error) = hands.store.write(Write::Outputs(outputs)).await {
+            let message = crate::plan::chain(&error);
+            problems.push(unsaved(&message));
+            lost = Some(message);
+        }
+    }
+    ledger.elapsed = hands.clock.now().saturating_sub(started);
+    Applied { ledger, expansion, problems, lost }
+}
+
+struct Driver<'a, 'c> {
+    worker: &'a Worker<'a>,
+    surroundings: &'a Surroundings<'a>,
+    plan_steps: &'a BTreeMap<Address, Step>,
+    older: &'a BTreeMap<Address, BTreeMap<u32, Step>>,
+    state: &'a State,
+    again: Again<'a, 'c>,
+    tasks: Vec<Task>,
+    schedule: super::schedule::Schedule,
+    /// The number of each instance.
+    numbers: HashMap<Address, u32>,
+    ledger: Ledger,
+    problems: Diagnostics,
+    lost: Option<String>,
+}
+
+/// A step under way, and whose it is.
+type Running<'a> = FuturesUnordered<BoxFuture<'a, (TaskId, Ended)>>;
+
+impl<'a> Driver<'a, '_> {
+    async fn run(&mut self) {
+        let interrupt = self.worker.hands.interrupt;
+        let mut running: Running<'a> = FuturesUnordered::new();
+        let mut urgency = Urgency::None;
+        loop {
+            while let Some(ready) = self.schedule.next() {
+                match ready {
+                    Ready::Group(task) => self.group(task),
+                    Ready::Work(task) => self.begin(task, &running),
+                }
+            }
+            if running.is_empty() {
+                return;
+            }
+            let next_urgency = if urgency == Urgency::None { Urgency::Stop } else { Urgency::Abort };
+            let asked = Box::pin(interrupt.reached(next_urgency));
+            match select(running.next(), asked).await {
+                Either::Left((Some((task, ended)), _)) => self.end(task, ended),
+                Either::Left((None, _)) => return,
+                Either::Right(_) => {
+                    urgency = next_urgency;
+                    self.schedule.stop();
+                    if urgency == Urgency::Abort {
+                        return;
+                    }
+                }
+            }
+        }
+    }
+
+    /// A value whose parts are known by now, or an instance that stays as it is.
+    fn group(&mut self, task: TaskId) {
+        if let Task::Value(node, place) = self.tasks[task]
+            && self.is_open(node, place)
+        {
+            let problems = self.again.refresh(node, place);
+            let failed = has_errors(&problems);
+            self.problems.extend(problems);
+            if failed {
+                self.fail(task);
+                return;
+            }
+        }
+        self.schedule.done(task);
+    }
+
+    /// Whether a value may be other than planned, or something about it is still to be checked.
+    fn is_open(&self, node: crate::scope::NodeId, place: u32) -> bool {
+        let expansion = self.again.expansion();
+        match expansion.scopes.node(node).item {
+            NodeItem::Check(_) | NodeItem::Validation(_) => true,
+            NodeItem::Output(output) if !output.preconditions.is_empty() => true,
+            NodeItem::Call(..) | NodeItem::Fleet(..) | NodeItem::Import(_) => false,
+            _ => !expansion.value(node, place).is_wholly_known(),
+        }
+    }
+
+    fn begin(&mut self, task: TaskId, running: &Running<'a>) {
+        match self.tasks[task].clone() {
+            Task::Make(at) => self.begin_to_make(task, at, running),
+            Task::Remove(object) => {
+                let step = self.step_of(&object);
+                let Some(step) = step else { return self.schedule.done(task) };
+                let settings = self.settings(step);
+                let worker = self.worker;
+                let successor = (object.deposed.is_some()).then(|| self.current(&object.address)).flatten();
+                let removal = Removal { object, step, settings, successor };
+                running.push(Box::pin(async move { (task, worker.remove(removal).await) }));
+            }
+            Task::Join | Task::Value(..) => self.schedule.done(task),
+        }
+    }
+
+    fn begin_to_make(&mut self, task: TaskId, at: u32, running: &Running<'a>) {
+        let instance = &self.again.expansion().instances[at as usize];
+        let address = instance.address.clone();
+        let Some(step) = self.plan_steps.get(&address) else { return self.schedule.done(task) };
+        let sort = if step.action == Action::Read { Sort::Data } else { Sort::Resource };
+        let Some(entry) = self.surroundings.catalog.find(sort, &step.record.kind) else {
+            return self.schedule.done(task);
+        };
+        let schema: &'a Schema = &entry.schema;
+        let wish = match self.wish(at, step) {
+            Ok(wish) => wish,
+            Err(message) => {
+                let outcome = Outcome::Failed(Failure::new(message));
+                let object = Object::current(address);
+                return self.end(
+                    task,
+                    Ended {
+                        object,
+                        action: step.action,
+                        outcome,
+                        value: None,
+                        elapsed: Duration::ZERO,
+                        lost: None,
+                    },
+                );
+            }
+        };
+        let settings = self.settings(step);
+        let worker = self.worker;
+        let wish = Wish { address, step, schema, value: wish, settings, state: self.state };
+        running.push(Box::pin(async move { (task, worker.make(wish).await) }));
+    }
+
+    /// What an instance is to be like, with what is known by now.
+    fn wish(&mut self, at: u32, step: &Step) -> Result<Value, String> {
+        if step.action == Action::Record {
+            return Ok(step.record.value.clone());
+        }
+        let expansion = self.again.expansion();
+        let instance = &expansion.instances[at as usize];
+        let NodeItem::Resource(resource) = expansion.scopes.node(instance.node).item else {
+            return Ok(step.record.value.clone());
+        };
+        let planned = instance.declared.clone();
+        let is_final = planned.is_wholly_known() && resource.lifecycle.preconditions.is_empty();
+        let declared = if is_final {
+            planned
+        } else {
+            let (declared, problems) = self.again.declare(at);
+            let first = problems.iter().find(|problem| problem.severity == Severity::Error);
+            let message = first.map(|problem| problem.summary.to_string());
+            self.problems.extend(problems);
+            match (declared, message) {
+                (Some(declared), None) => declared,
+                (_, message) => return Err(message.unwrap_or_else(|| "it cannot be evaluated".into())),
+            }
+        };
+        let readers = self.worker.hands.readers;
+        let kind = &step.record.kind;
+        let normal = if step.action == Action::Read {
+            normal_data(readers, kind, &declared)
+        } else {
+            normal(readers, kind, &declared)
+        };
+        let wish = normal.map_err(|misfit| misfit.to_string())?;
+        Ok(match &step.before {
+            Some(before) => ignore(&resource.lifecycle.ignore_changes, &wish, before),
+            None => wish,
+        })
+    }
+
+    fn settings(&self, step: &Step) -> Option<Value> {
+        let settings = self.again.expansion().settings(self.surroundings.catalog, &step.record.session);
+        settings.and_then(usable)
+    }
+
+    fn step_of(&self, object: &Object) -> Option<&'a Step> {
+        let older = object.deposed.and_then(|number| self.older.get(&object.address)?.get(&number));
+        older.or_else(|| self.plan_steps.get(&object.address))
+    }
+
+    /// What an address turned out to be.
+    fn current(&self, address: &Address) -> Option<Value> {
+        let expansion = self.again.expansion();
+        let number = *self.numbers.get(address)?;
+        Some(expansion.instances[number as usize].value.clone()).filter(Value::is_wholly_known)
+    }
+
+    fn end(&mut self, task: TaskId, ended: Ended) {
+        let Ended { object, action, mut outcome, value, elapsed, lost } = ended;
+        if let (Task::Make(at), Some(value), Outcome::Done) = (&self.tasks[task], value, &outcome) {
+            let problems = self.again.settle(*at, value);
+            if let Some(problem) = problems.iter().find(|problem| problem.severity == Severity::Error) {
+                let failure = Failure::new(problem.summary.to_string()).effect(crate::event::Effect::Other);
+                outcome = Outcome::Failed(failure);
+            }
+            self.problems.extend(problems);
+        }
+        if let Some(message) = lost {
+            self.worker.hands.listener.hear(&Event::StoreLost { message: &message, recovery: None });
+            self.lost.get_or_insert(message);
+            self.schedule.stop();
+        }
+        let is_done = outcome == Outcome::Done;
+        self.note(object, action, outcome, elapsed);
+        if is_done { self.schedule.done(task) } else { self.fail(task) }
+    }
+
+    fn fail(&mut self, task: TaskId) {
+        for skipped in self.schedule.failed(task) {
+            let Status::Skipped(because) = self.schedule.status(skipped) else { continue };
+            let (Some((object, action)), Some(because)) = (self.subject(skipped), self.address(because))
+            else {
+                continue;
+            };
+            self.note(object, action, Outcome::Skipped(because), Duration::ZERO);
+        }
+    }
+
+    fn note(&mut self, object: Object, action: Action, outcome: Outcome, elapsed: Duration) {
+        let listener = self.worker.hands.listener;
+        listener.hear(&Event::StepEnded { object: &object, action, outcome: &outcome, elapsed });
+        // A replacement has two parts; the worse one counts.
+        let entry = Entry { action, outcome, elapsed };
+        match self.ledger.entries.entry(object) {
+            std::collections::btree_map::Entry::Vacant(vacant) => _ = vacant.insert(entry),
+            std::collections::btree_map::Entry::Occupied(mut known) => {
+                if known.get().outcome == Outcome::Done || entry.outcome != Outcome::Done {
+                    let elapsed = known.get().elapsed + entry.elapsed;
+                    known.insert(Entry { elapsed, ..entry });
+                }
+            }
+        }
+    }
+
+    /// What was never begun, and what was left alone half-way.
+    fn note_the_rest(&mut self) {
+        for task in 0..self.tasks.len() {
+            let outcome = match self.schedule.status(task) {
+                Status::Waiting | Status::Ready => Outcome::NotStarted,
+                Status::Running => Outcome::Unknown("the run was aborted while it was under way".into()),
+                Status::Done | Status::Failed | Status::Skipped(_) => continue,
+            };
+            if let Some((object, action)) = self.subject(task) {
+                self.note(object, action, outcome, Duration::ZERO);
+            }
+        }
+    }
+
+    /// Whose task it is and what it does, if it does something.
+    fn subject(&self, task: TaskId) -> Option<(Object, Action)> {
+        match &self.tasks[task] {
+            Task::Make(at) => {
+                let address = &self.again.expansion().instances[*at as usize].address;
+                let action = self.plan_steps.get(address)?.action;
+                (action != Action::Keep).then(|| (Object::current(address.clone()), action))
+            }
+            Task::Remove(object) => {
+                let action = self.step_of(object)?.action;
+                let replaces = matches!(action, Action::Replace { .. });
+                let object = if replaces { Object::current(object.address.clone()) } else { object.clone() };
+                Some((object, action))
+            }
+            Task::Join | Task::Value(..) => None,
+        }
+    }
+
+    fn address(&self, task: TaskId) -> Option<Address> {
+        match &self.tasks[task] {
+            Task::Make(at) => Some(self.again.expansion().instances[*at as usize].address.clone()),
+            Task::Remove(object) => Some(object.address.clone()),
+            Task::Value(..) | Task::Join => None,
+        }
+    }
+}
+
+/// The outputs to be saved: what is known now, and otherwise what was known before.
+fn outputs(expansion: &Expansion<'_>, goal: Goal, state: &State) -> BTreeMap<Arc<str>, SavedOutput> {
+    if goal == Goal::Destroy {
+        return BTreeMap::new();
+    }
+    let saved = expansion.outputs().filter_map(|(output, value)| {
+        let name = output.name.name.clone();
+        let sensitive = value.marks_deep().contains(Marks::SENSITIVE);
+        if !value.is_wholly_known() {
+            return state.outputs.get(&name).map(|before| (name, before.clone()));
+        }
+        let value = (!sensitive).then_some(value);
+        Some((name, SavedOutput { value, sensitive }))
+    });
+    saved.collect()
+}
+
+fn unsaved(message: &str) -> Diagnostic {
+    Diagnostic {
+        severity: Severity::Error,
+        summary: "the outputs could not be saved".into(),
+        detail: format!("{message}."),
+        span: None,
+        related: Vec::new(),
+        address: None,
+        help: Some("apply again, once the state can be written".into()),
+    }
+}

@@ -1,0 +1,79 @@
+//! Stage 6, apply: makes reality equal to the plan, as much at once as may be.
+//!
+//! 1. `tasks`: plan and graph → tasks that wait for each other
+//! 2. [`schedule`]: which of them may begin; pure
+//! 3. `drive`: begins them, evaluates what becomes known, and hears how they end
+//! 4. `step`: one step: intent on disk, act, read back, record; [`retry`]: when to try again
+//!
+//! What one step makes decides what the next one wishes: the graph that says who depends on whom is also the order in
+//! which values are evaluated again.
+
+mod drive;
+pub mod retry;
+pub mod schedule;
+mod step;
+mod tasks;
+
+use std::time::Duration;
+
+use fleet_syntax::Diagnostics;
+
+use crate::clock::Clock;
+use crate::event::{Ledger, Listener};
+use crate::expand::Expansion;
+use crate::interrupt::Interrupt;
+use crate::provider::{Readers, Writers};
+use crate::seal::Sealer;
+use crate::state::Store;
+
+pub use drive::apply;
+
+/// What apply works with, and nobody else is given.
+pub struct Hands<'a> {
+    /// To look again.
+    pub readers: &'a dyn Readers,
+    /// To change things.
+    pub writers: &'a dyn Writers,
+    /// To write down what is begun and what is done.
+    pub store: &'a dyn Store,
+    /// Makes digests of what is sensitive.
+    pub sealer: &'a Sealer,
+    /// Time.
+    pub clock: &'a dyn Clock,
+    /// Hears of everything.
+    pub listener: &'a dyn Listener,
+    /// Somebody may want the run to end.
+    pub interrupt: &'a Interrupt,
+    /// How much at once, and for how long.
+    pub pace: Pace,
+}
+
+/// How much at once, and for how long.
+#[derive(Clone, Copy, Debug)]
+pub struct Pace {
+    /// How many steps may touch the world at once.
+    pub parallelism: usize,
+    /// When failed attempts are tried again.
+    pub retry: retry::Retry,
+    /// How long a step may take; by what it does if not given.
+    pub timeout: Option<Duration>,
+}
+
+impl Default for Pace {
+    fn default() -> Pace {
+        // Steps wait for other machines most of the time.
+        Pace { parallelism: 64, retry: retry::Retry::default(), timeout: None }
+    }
+}
+
+/// How an apply ended.
+pub struct Applied<'c> {
+    /// How every step ended that had something to do.
+    pub ledger: Ledger,
+    /// What everything turned out to be.
+    pub expansion: Expansion<'c>,
+    /// Conditions that do not hold, and expressions that cannot be evaluated after all.
+    pub problems: Diagnostics,
+    /// Why the state could not be written any more, if so.
+    pub lost: Option<String>,
+}

@@ -1,0 +1,495 @@
+//! One step: intent on disk, act, read back, record.
+//!
+//! However an attempt ends, reality is asked before anything else is done: an answer that got lost is not an act that
+//! was not done. What is found is recorded, also when it is not what was wished. Only where reality does not answer
+//! either, the intent stays open for the next run.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_lock::{Mutex, Semaphore};
+use fleet_lang::Value;
+use futures_util::future::{Either, select};
+
+use super::Hands;
+use super::retry::{self, Attempt};
+use crate::address::Address;
+use crate::diff::{diff, get};
+use crate::event::{Effect, Event, Failure, Outcome};
+use crate::plan::{Action, Step, begun, chain, next_number};
+use crate::provider::{Reader, Session, Writer};
+use crate::render::brief;
+use crate::resource::{At, Change, Error};
+use crate::schema::Schema;
+use crate::state::{Intent, Object, Operation, Recorded, State, StoreError, StoreErrorKind, Write};
+
+/// Does steps, many at once.
+pub(super) struct Worker<'a> {
+    pub(super) hands: &'a Hands<'a>,
+    /// How many may touch the world, all together and through each session.
+    all: Semaphore,
+    sessions: BTreeMap<Session, Line>,
+}
+
+/// The way to one session.
+struct Line {
+    room: Semaphore,
+    connected: Mutex<Option<Connected>>,
+}
+
+/// Both sides of a session.
+#[derive(Clone)]
+struct Connected {
+    reader: Arc<dyn Reader>,
+    writer: Arc<dyn Writer>,
+}
+
+/// What is to be made.
+pub(super) struct Wish<'a> {
+    pub(super) address: Address,
+    pub(super) step: &'a Step,
+    pub(super) schema: &'a Schema,
+    pub(super) value: Value,
+    pub(super) settings: Option<Value>,
+    pub(super) state: &'a State,
+}
+
+/// What is to go.
+pub(super) struct Removal<'a> {
+    pub(super) object: Object,
+    pub(super) step: &'a Step,
+    pub(super) settings: Option<Value>,
+    /// What took the place of an older object.
+    pub(super) successor: Option<Value>,
+}
+
+/// How a step ended.
+pub(super) struct Ended {
+    pub(super) object: Object,
+    pub(super) action: Action,
+    pub(super) outcome: Outcome,
+    /// What is there now, if it is what was wished.
+    pub(super) value: Option<Value>,
+    pub(super) elapsed: Duration,
+    /// Why the state cannot be written any more.
+    pub(super) lost: Option<String>,
+}
+
+/// Why a step was not done.
+enum Stop {
+    Failed(Failure),
+    Unknown(String),
+    Lost { error: StoreError, touched: bool },
+}
+
+impl<'a> Worker<'a> {
+    pub(super) fn new<'s>(hands: &'a Hands<'a>, sessions: impl Iterator<Item = &'s Session>) -> Worker<'a> {
+        let mut lines = BTreeMap::new();
+        for session in sessions {
+            if !lines.contains_key(session) {
+                let room = Semaphore::new(hands.readers.limit(&session.provider).max(1));
+                lines.insert(session.clone(), Line { room, connected: Mutex::new(None) });
+            }
+        }
+        Worker { hands, all: Semaphore::new(hands.pace.parallelism.max(1)), sessions: lines }
+    }
+
+    /// Makes, changes, reads or records one thing.
+    pub(super) async fn make(&self, wish: Wish<'_>) -> Ended {
+        let object = Object::current(wish.address.clone());
+        let action = wish.step.action;
+        self.timed(object, action, async |object| self.try_to_make(object, &wish).await.map(Some)).await
+    }
+
+    /// Removes or forgets one thing.
+    pub(super) async fn remove(&self, removal: Removal<'_>) -> Ended {
+        let action = removal.step.action;
+        self.timed(removal.object.clone(), action, async |object| {
+            self.try_to_remove(object, &removal).await.map(|()| None)
+        })
+        .await
+    }
+
+    async fn timed(
+        &self,
+        object: Object,
+        action: Action,
+        work: impl AsyncFnOnce(&Object) -> Result<Option<Value>, Stop>,
+    ) -> Ended {
+        let started = self.hands.clock.now();
+        let limit = self.hands.pace.timeout.unwrap_or_else(|| retry::timeout(action));
+        let patience = self.hands.clock.sleep(limit);
+        let ended = match select(Box::pin(work(&object)), patience).await {
+            Either::Left((ended, _)) => ended,
+            Either::Right(_) => Err(Stop::Unknown(format!(
+                "it took longer than {}; the next run will look what came of it",
+                humantime::format_duration(limit)
+            ))),
+        };
+        let elapsed = self.hands.clock.now().saturating_sub(started);
+        let (outcome, value, lost) = match ended {
+            Ok(value) => (Outcome::Done, value, None),
+            Err(Stop::Failed(failure)) => (Outcome::Failed(failure), None, None),
+            Err(Stop::Unknown(why)) => (Outcome::Unknown(why), None, None),
+            Err(Stop::Lost { error, touched }) => {
+                let message = chain(&error);
+                let gone = matches!(error.kind, StoreErrorKind::Other).then_some(()).is_none();
+                let lost = gone.then(|| message.clone());
+                let outcome = if touched {
+                    Outcome::Unknown(format!("it was done, but could not be written down: {message}"))
+                } else {
+                    Outcome::Failed(Failure::new(message).help("nothing was touched; apply again"))
+                };
+                (outcome, None, lost)
+            }
+        };
+        let object =
+            if matches!(action, Action::Replace { .. }) { Object::current(object.address) } else { object };
+        Ended { object, action, outcome, value, elapsed, lost }
+    }
+
+    async fn try_to_make(&self, object: &Object, wish: &Wish<'_>) -> Result<Value, Stop> {
+        let Wish { step, schema, state, .. } = wish;
+        match step.action {
+            Action::Record => return self.record_as_is(object, wish).await,
+            Action::Read => return self.read(wish).await,
+            _ => {}
+        }
+        completes(schema, &step.record.value, &wish.value)?;
+        let line = self.connect(&step.record.session, wish.settings.as_ref()).await?;
+        let kind = &step.record.kind;
+        let plain = wish.value.clone().unmark_deep().0;
+        let mut change = match (&step.before, step.action) {
+            (Some(before), Action::Update) => Change::Update { from: before.clone() },
+            _ => Change::Create,
+        };
+        if !step.looked && change == Change::Create {
+            // What was not known when the plan was made may be there already. It is never removed for that.
+            if let Some(found) = self.look(&line, kind, At::Declared(plain.clone())).await.map_err(failed)? {
+                let changes = diff(schema, &found, &wish.value, None);
+                if changes.iter().any(|change| change.forces_replace) {
+                    let message = "something is in its place that would have to be replaced";
+                    return Err(Stop::Failed(
+                        Failure::new(message).help("plan again, now that it can be seen"),
+                    ));
+                }
+                if changes.is_empty() {
+                    self.settle(object, wish, Some(&found)).await?;
+                    return Ok(found);
+                }
+                change = Change::Update { from: found };
+            }
+        }
+        let operation = if change == Change::Create { Operation::Create } else { Operation::Update };
+        let record = self.record(wish, &wish.value, &wish.value);
+        self.write(Write::Begin { object: object.clone(), intent: Intent { operation, record } }, false)
+            .await?;
+        let _room = self.room(&step.record.session).await;
+        self.hands.listener.hear(&Event::StepStarted { object, action: step.action });
+        let begun = |plain: &Value| begun_again(state, object, step, plain);
+        let mut attempt = Attempt { number: 1, elapsed: Duration::ZERO, seed: retry::seed(object) };
+        let started = self.hands.clock.now();
+        loop {
+            let acted = line.writer.apply(kind, plain.clone(), change.clone()).await;
+            let at = match (&acted, &change) {
+                (Ok(made), _) => At::Recorded(made.clone()),
+                (Err(_), Change::Create) => begun(&plain),
+                (Err(_), Change::Update { from }) => At::Recorded(from.clone()),
+            };
+            let found = match self.look(&line, kind, at).await {
+                Ok(found) => found,
+                Err(unseen) => return Err(nobody_knows(acted.err(), &unseen)),
+            };
+            let left = found.as_ref().map(|found| diff(schema, found, &wish.value, None));
+            let converged = left.as_ref().is_some_and(Vec::is_empty);
+            if let (Some(found), true) = (&found, converged) {
+                self.settle(object, wish, Some(found)).await?;
+                keeps_promises(schema, &step.record.value, found)?;
+                return Ok(found.clone());
+            }
+            let error = match acted {
+                Ok(_) => {
+                    self.settle(object, wish, found.as_ref()).await?;
+                    return Err(Stop::Failed(did_not_converge(left.as_deref())));
+                }
+                Err(error) => error,
+            };
+            attempt.elapsed = self.hands.clock.now().saturating_sub(started);
+            let Some(wait) = self.hands.pace.retry.wait(&attempt, &error) else {
+                self.settle(object, wish, found.as_ref()).await?;
+                let effect =
+                    if change == Change::Create && found.is_none() { Effect::None } else { Effect::Perhaps };
+                return Err(Stop::Failed(of(&error).effect(effect)));
+            };
+            self.hands.listener.hear(&Event::Retrying {
+                object,
+                attempt: attempt.number,
+                after: wait,
+                why: &chain(&error),
+            });
+            self.hands.clock.sleep(wait).await;
+            attempt.number += 1;
+            if let Some(found) = found {
+                change = Change::Update { from: found };
+            }
+        }
+    }
+
+    async fn try_to_remove(&self, object: &Object, removal: &Removal<'_>) -> Result<(), Stop> {
+        let Removal { step, .. } = removal;
+        if step.action == Action::Forget {
+            return self.write(Write::Settle { object: object.clone(), recorded: None }, false).await;
+        }
+        let Some(before) = &step.before else {
+            return self.write(Write::Settle { object: object.clone(), recorded: None }, false).await;
+        };
+        let line = self.connect(&step.record.session, removal.settings.as_ref()).await?;
+        let kind = &step.record.kind;
+        let mut before = before.clone();
+        if object.deposed.is_some() {
+            match self.look(&line, kind, At::Recorded(before.clone())).await.map_err(failed)? {
+                None => {
+                    return self.write(Write::Settle { object: object.clone(), recorded: None }, false).await;
+                }
+                // Both are one thing: it was changed where it stood, and nothing older is left.
+                Some(found)
+                    if removal.successor.as_ref().is_some_and(|s| s.clone().unmark_deep().0 == found) =>
+                {
+                    return self.write(Write::Settle { object: object.clone(), recorded: None }, false).await;
+                }
+                Some(found) => before = found,
+            }
+        }
+        let (value, _) = (get_plain(&step.record, &before), ());
+        let record = Recorded { value, ..step.record.clone() };
+        let intent = Intent { operation: Operation::Destroy, record };
+        self.write(Write::Begin { object: object.clone(), intent }, false).await?;
+        let _room = self.room(&step.record.session).await;
+        self.hands.listener.hear(&Event::StepStarted { object, action: step.action });
+        let mut attempt = Attempt { number: 1, elapsed: Duration::ZERO, seed: retry::seed(object) };
+        let started = self.hands.clock.now();
+        loop {
+            let acted = line.writer.destroy(kind, before.clone()).await;
+            // As if it had never been recorded: what lives in state alone is gone with its record.
+            let at = if removal.lives_in_state() {
+                At::Declared(before.clone())
+            } else {
+                At::Recorded(before.clone())
+            };
+            let found = match self.look(&line, kind, at).await {
+                Ok(found) => found,
+                Err(unseen) => return Err(nobody_knows(acted.err(), &unseen)),
+            };
+            if found.is_none() {
+                return self.write(Write::Settle { object: object.clone(), recorded: None }, true).await;
+            }
+            let error = match acted {
+                Ok(()) => {
+                    let failure = Failure::new("it was removed, but is still there").effect(Effect::Other);
+                    return Err(Stop::Failed(failure));
+                }
+                Err(error) => error,
+            };
+            attempt.elapsed = self.hands.clock.now().saturating_sub(started);
+            let Some(wait) = self.hands.pace.retry.wait(&attempt, &error) else {
+                return Err(Stop::Failed(of(&error).effect(Effect::Perhaps)));
+            };
+            self.hands.listener.hear(&Event::Retrying {
+                object,
+                attempt: attempt.number,
+                after: wait,
+                why: &chain(&error),
+            });
+            self.hands.clock.sleep(wait).await;
+            attempt.number += 1;
+        }
+    }
+
+    /// Nothing is touched: what was observed is written down.
+    async fn record_as_is(&self, object: &Object, wish: &Wish<'_>) -> Result<Value, Stop> {
+        if let Some(from) = &wish.step.moved_from {
+            let write = Write::Move { from: from.clone(), to: wish.address.clone() };
+            self.write(write, false).await?;
+        }
+        let found = wish.step.before.clone().unwrap_or_else(|| wish.value.clone());
+        self.settle(object, wish, Some(&found)).await?;
+        Ok(wish.step.record.value.clone())
+    }
+
+    async fn read(&self, wish: &Wish<'_>) -> Result<Value, Stop> {
+        let line = self.connect(&wish.step.record.session, wish.settings.as_ref()).await?;
+        let _room = self.room(&wish.step.record.session).await;
+        let plain = wish.value.clone().unmark_deep().0;
+        let mut answers = line.reader.read(&wish.step.record.kind, vec![plain]).await;
+        let answer = answers.pop().unwrap_or_else(|| Err(Error::permanent("the provider did not answer")));
+        answer.map_err(failed)
+    }
+
+    async fn connect(&self, session: &Session, settings: Option<&Value>) -> Result<Connected, Stop> {
+        let Some(settings) = settings else {
+            let message = format!("the provider `{session}` is not configured, or not known well enough yet");
+            let help = format!("declare `provider \"{}\" {{ … }}` in the root module", session.provider);
+            return Err(Stop::Failed(Failure::new(message).help(help)));
+        };
+        let line = self.sessions.get(session).expect("every session of the plan has a line");
+        let mut connected = line.connected.lock().await;
+        if let Some(connected) = &*connected {
+            return Ok(connected.clone());
+        }
+        let reader = self.hands.readers.reader(session, settings).await.map_err(failed)?;
+        let writer = self.hands.writers.writer(session, settings).await.map_err(failed)?;
+        Ok(connected.insert(Connected { reader, writer }).clone())
+    }
+
+    /// Waits until the world may be touched once more.
+    async fn room(&self, session: &Session) -> [async_lock::SemaphoreGuard<'_>; 2] {
+        let line = self.sessions.get(session).expect("every session of the plan has a line");
+        let of_session = line.room.acquire().await;
+        [of_session, self.all.acquire().await]
+    }
+
+    async fn look(&self, line: &Connected, kind: &str, at: At<Value>) -> Result<Option<Value>, Error> {
+        let mut attempt = Attempt { number: 1, elapsed: Duration::ZERO, seed: 0 };
+        let started = self.hands.clock.now();
+        loop {
+            let mut found = line.reader.observe(kind, vec![at.clone()]).await;
+            let found = found.pop().unwrap_or_else(|| Err(Error::permanent("the provider did not answer")));
+            let Err(error) = found else { return found };
+            attempt.elapsed = self.hands.clock.now().saturating_sub(started);
+            let Some(wait) = self.hands.pace.retry.wait(&attempt, &error) else { return Err(error) };
+            self.hands.clock.sleep(wait).await;
+            attempt.number += 1;
+        }
+    }
+
+    /// Writes down what is there.
+    async fn settle(&self, object: &Object, wish: &Wish<'_>, found: Option<&Value>) -> Result<(), Stop> {
+        let recorded = found.map(|found| self.record(wish, found, &wish.value));
+        let step = wish.step;
+        let deposes = match step.action {
+            Action::Replace { create_first: true } => Some(next_number(wish.state, &wish.address)),
+            _ => step.deposes,
+        };
+        let write = match (deposes, recorded) {
+            (Some(number), Some(recorded)) => {
+                Write::Depose { address: wish.address.clone(), number, recorded }
+            }
+            // The successor is not there; what was recorded still is.
+            (Some(_), None) => {
+                let old = wish.state.recorded.get(&wish.address).cloned();
+                Write::Settle { object: object.clone(), recorded: old }
+            }
+            (None, recorded) => Write::Settle { object: object.clone(), recorded },
+        };
+        self.write(write, true).await
+    }
+
+    /// The record of something, without anything sensitive.
+    fn record(&self, wish: &Wish<'_>, found: &Value, sent: &Value) -> Recorded {
+        let (value, sealed) = self.hands.sealer.seal(wish.schema, found, sent, &wish.step.recipes);
+        Recorded { value, sealed, ..wish.step.record.clone() }
+    }
+
+    async fn write(&self, write: Write, touched: bool) -> Result<(), Stop> {
+        self.hands.store.write(write).await.map_err(|error| Stop::Lost { error, touched })
+    }
+}
+
+impl Removal<'_> {
+    fn lives_in_state(&self) -> bool {
+        self.step.lives_in_state
+    }
+}
+
+/// Where to look for what was begun: it is none of those that were there before.
+fn begun_again(state: &State, object: &Object, step: &Step, wish: &Value) -> At<Value> {
+    match begun(state, &object.address, wish) {
+        At::Begun { wish, mut except } if step.action == (Action::Replace { create_first: false }) => {
+            // Its predecessor is gone.
+            except.clear();
+            At::Begun { wish, except }
+        }
+        at => at,
+    }
+}
+
+fn get_plain(record: &Recorded, observed: &Value) -> Value {
+    let Some(entries) = observed.entries() else { return observed.clone() };
+    let plain = entries.iter().map(|(name, value)| {
+        let sealed = record.sealed.contains_key(name);
+        (name.clone(), if sealed { Value::null_of(value.ty()) } else { value.clone() })
+    });
+    Value::object(plain.collect())
+}
+
+fn of(error: &Error) -> Failure {
+    let failure = Failure::new(chain(error));
+    match &error.help {
+        Some(help) => failure.help(help.clone()),
+        None => failure,
+    }
+}
+
+fn failed(error: Error) -> Stop {
+    Stop::Failed(of(&error))
+}
+
+fn nobody_knows(acted: Option<Error>, unseen: &Error) -> Stop {
+    let unseen = chain(unseen);
+    Stop::Unknown(match acted {
+        Some(error) => format!("{}; and it cannot be looked at: {unseen}", chain(&error)),
+        None => format!("it was done, but cannot be read back: {unseen}"),
+    })
+}
+
+fn did_not_converge(left: Option<&[crate::diff::Change]>) -> Failure {
+    let failure = match left.and_then(|left| left.first()) {
+        Some(left) => {
+            let (wanted, found) = (brief(&left.after), brief(&left.before));
+            Failure::new(format!("did not converge: `{}` should be {wanted} and is {found}", left.name))
+        }
+        None => Failure::new("it was made, but is not there"),
+    };
+    failure.effect(Effect::Other)
+}
+
+/// A wish may fill in what the plan left unknown. It must not differ from what was planned and approved.
+fn completes(schema: &Schema, planned: &Value, wish: &Value) -> Result<(), Stop> {
+    let refuse = |message: String| Err(Stop::Failed(Failure::new(message).help("plan again")));
+    for (name, attribute) in &schema.attributes {
+        let (planned, wish) = (get(planned, name), get(wish, name));
+        if !attribute.presence.is_configurable() || (attribute.presence.is_computed() && wish.is_null()) {
+            continue;
+        }
+        if !wish.is_wholly_known() {
+            return refuse(format!("`{name}` is still not known"));
+        }
+        if planned.is_wholly_known() && planned.clone().unmark_deep().0 != wish.clone().unmark_deep().0 {
+            let (planned, wish) = (brief(&planned), brief(&wish));
+            return refuse(format!("`{name}` was planned as {planned} and became {wish}"));
+        }
+    }
+    Ok(())
+}
+
+/// What others were told before must be so: results that the plan said would stay.
+fn keeps_promises(schema: &Schema, planned: &Value, found: &Value) -> Result<(), Stop> {
+    for (name, attribute) in
+        schema.attributes.iter().filter(|(_, attribute)| attribute.presence.is_computed())
+    {
+        let (planned, found) = (get(planned, name), get(found, name));
+        if planned.is_wholly_known()
+            && !attribute.write_only
+            && planned.clone().unmark_deep().0 != found.clone().unmark_deep().0
+        {
+            let (planned, found) = (brief(&planned), brief(&found));
+            let message = format!("`{name}` was planned to be {planned} and turned out to be {found}");
+            let failure = Failure::new(message).effect(Effect::Other);
+            return Err(Stop::Failed(
+                failure.help("apply again: the next plan starts from what is there now"),
+            ));
+        }
+    }
+    Ok(())
+}

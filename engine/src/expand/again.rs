@@ -1,0 +1,116 @@
+//! Evaluating again: while a plan is applied, values become known one after the other.
+
+use std::collections::HashSet;
+
+use fleet_lang::Value;
+use fleet_syntax::Diagnostics;
+
+use super::names::collect;
+use super::{ArgumentsOnly, Expansion, Surroundings, Walk};
+use crate::config::model::Resource;
+use crate::scope::{NodeId, NodeItem, ScopeId};
+
+/// An expansion whose values are brought up to date as they become known.
+pub struct Again<'a, 'c> {
+    /// There except while it is walked.
+    expansion: Option<Expansion<'c>>,
+    surroundings: &'a Surroundings<'a>,
+}
+
+impl<'a, 'c> Again<'a, 'c> {
+    /// Starts from what is planned.
+    #[must_use]
+    pub fn new(expansion: Expansion<'c>, surroundings: &'a Surroundings<'a>) -> Again<'a, 'c> {
+        Again { expansion: Some(expansion), surroundings }
+    }
+
+    /// The values as they are known now.
+    #[must_use]
+    pub fn expansion(&self) -> &Expansion<'c> {
+        self.expansion.as_ref().expect("nobody walks it now")
+    }
+
+    /// The values as they are known at the end.
+    #[must_use]
+    pub fn into_expansion(self) -> Expansion<'c> {
+        self.expansion.expect("nobody walks it now")
+    }
+
+    /// The arguments of an instance, with what is known now; none if something that must hold does not.
+    pub fn declare(&mut self, at: u32) -> (Option<Value>, Diagnostics) {
+        self.walk(|walk| {
+            let (scope, resource) = walk.origin(at)?;
+            let instance = walk.expansion.instances[at as usize].clone();
+            let block = walk.block(instance.node, instance.place, resource);
+            let (declared, holds) = walk.declare(&instance, scope, resource, block.as_ref());
+            holds.then_some(declared)
+        })
+    }
+
+    /// Notes what an instance turned out to be. What must hold afterwards and does not is reported.
+    pub fn settle(&mut self, at: u32, value: Value) -> Diagnostics {
+        let (_, diagnostics) = self.walk(|walk| {
+            walk.expansion.instances[at as usize].value = value;
+            let (scope, resource) = walk.origin(at)?;
+            let instance = walk.expansion.instances[at as usize].clone();
+            walk.postconditions(&instance, scope, resource);
+            Some(())
+        });
+        diagnostics
+    }
+
+    /// Brings a value, or a block with its instances, up to date.
+    pub fn refresh(&mut self, node: NodeId, place: u32) -> Diagnostics {
+        let (_, diagnostics) = self.walk(|walk| {
+            let here = *walk.expansion.scopes.node(node);
+            let value = match walk.expansion.blocks[node.0 as usize].get(place as usize) {
+                Some(opened) => {
+                    let instances = &walk.expansion.instances;
+                    let value = |at: u32| instances[at as usize].value.clone();
+                    collect(opened, value, |at| instances[at as usize].address.key.clone())
+                }
+                None => walk.leaf(node, here, place),
+            };
+            walk.put(node, place, value);
+            walk.expansion.forget_collected(here.scope, place);
+        });
+        diagnostics
+    }
+
+    fn walk<T>(&mut self, work: impl FnOnce(&mut Walk<'_, 'c>) -> T) -> (T, Diagnostics) {
+        let mut walk = Walk {
+            expansion: self.expansion.take().expect("nobody walks it now"),
+            surroundings: self.surroundings,
+            settle: &mut ArgumentsOnly,
+            diagnostics: Diagnostics::new(),
+            told: HashSet::new(),
+        };
+        let result = work(&mut walk);
+        self.expansion = Some(walk.expansion);
+        (result, walk.diagnostics)
+    }
+}
+
+impl<'c> Walk<'_, 'c> {
+    /// The block that an instance comes from.
+    fn origin(&self, at: u32) -> Option<(ScopeId, &'c Resource)> {
+        let node = self.expansion.scopes.node(self.expansion.instances[at as usize].node);
+        match node.item {
+            NodeItem::Resource(resource) | NodeItem::CheckData(resource) => Some((node.scope, resource)),
+            _ => None,
+        }
+    }
+}
+
+impl Expansion<'_> {
+    /// Something in an instance of a scope changed: values that stand for all instances are built again.
+    fn forget_collected(&self, scope: ScopeId, place: u32) {
+        let mut collected = self.collected.borrow_mut();
+        let (mut scope, mut place) = (scope, place);
+        while let Some(parent) = self.scopes.scope(scope).parent {
+            place = self.parent_place(scope, place);
+            collected.remove(&(scope, place));
+            scope = parent;
+        }
+    }
+}

@@ -1,0 +1,241 @@
+//! From the steps of what is declared to the whole plan: removals, dependencies, what was left out, outputs.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
+
+use fleet_lang::{Marks, Value};
+use fleet_syntax::Diagnostics;
+
+use super::compare::{Planner, next_number};
+use super::dependencies::Dependencies;
+use super::{Action, Deferred, Goal, OutputChange, Plan, Step, Why};
+use crate::address::{Address, ScopePath, Target};
+use crate::encode::to_json;
+use crate::expand::Expansion;
+use crate::graph::Graph;
+use crate::observe::Which;
+use crate::schema::{Catalog, Sort};
+use crate::seal::Recipes;
+use crate::state::{Object, Operation, Recorded};
+
+impl Planner<'_> {
+    /// The plan, once all of the configuration was walked.
+    pub(super) fn finish(
+        mut self,
+        expansion: &Expansion<'_>,
+        graph: &Graph,
+        catalog: &dyn Catalog,
+    ) -> (Plan, Diagnostics) {
+        self.plan.goal = self.options.goal;
+        if self.options.goal == Goal::Destroy {
+            // What is declared says how it was found; all of it goes.
+            let data: Vec<Address> = self.plan.steps.keys().cloned().collect();
+            data.iter().for_each(|address| _ = self.plan.steps.remove(address));
+        } else {
+            self.settle_records(expansion, graph, catalog);
+            let deferred = |block: &crate::expand::Deferred| Deferred {
+                address: block.address.clone(),
+                awaits: block.awaits.clone(),
+            };
+            self.plan.deferred = expansion.deferred.iter().map(deferred).collect();
+        }
+        self.remove_the_rest(expansion);
+        self.remove_older();
+        let older = self.plan.deposed.values_mut().flat_map(BTreeMap::values_mut);
+        for step in self.plan.steps.values_mut().chain(older) {
+            let entry = catalog.find(Sort::Resource, &step.record.kind);
+            step.lives_in_state = entry.is_some_and(|entry| entry.lives_in_state);
+        }
+        if self.options.goal == Goal::Converge {
+            self.plan.outputs = self.outputs(expansion);
+        }
+        if self.options.goal == Goal::Destroy {
+            let gone = |output: &crate::state::SavedOutput| OutputChange {
+                before: output.value.clone(),
+                after: None,
+            };
+            self.plan.outputs =
+                self.state.outputs.iter().map(|(name, output)| (name.clone(), gone(output))).collect();
+        }
+        (self.plan, self.diagnostics)
+    }
+
+    /// Notes dependencies, and finds the records that have to be written although nothing changes.
+    fn settle_records(&mut self, expansion: &Expansion<'_>, graph: &Graph, catalog: &dyn Catalog) {
+        let mut dependencies = Dependencies::new(expansion, graph);
+        for (instance, vertex) in expansion.instances.iter().zip(&graph.instances) {
+            let Some(step) = self.plan.steps.get_mut(&instance.address) else { continue };
+            step.record.depends_on = dependencies.of(*vertex);
+            let Some(before) = step.before.as_ref().filter(|_| step.action == Action::Keep) else { continue };
+            let Some(entry) = catalog.find(Sort::Resource, &step.record.kind) else { continue };
+            let (plain, sealed) = self.sealer.seal(&entry.schema, before, &step.record.value, &step.recipes);
+            // What is sent and never read back is as it was sent.
+            let sealed = sealed.into_iter().chain(step.record.sealed.clone()).collect();
+            let recorded = self.state.recorded.get(&instance.address);
+            let is_known = recorded.is_some_and(|recorded| {
+                recorded.value == plain
+                    && recorded.sealed == sealed
+                    && recorded.depends_on == step.record.depends_on
+                    && recorded.session == step.record.session
+                    && recorded.version == step.record.version
+                    && recorded.create_before_destroy == step.record.create_before_destroy
+            });
+            step.record.sealed = sealed;
+            let is_open = self.state.intents.contains_key(&Object::current(instance.address.clone()));
+            if !is_known || is_open || step.moved_from.is_some() {
+                step.action = Action::Record;
+            }
+        }
+    }
+
+    /// What is remembered and not declared any more.
+    fn remove_the_rest(&mut self, expansion: &Expansion<'_>) {
+        let state = self.state;
+        let found = self.found_elsewhere();
+        let waits =
+            |address: &Address| expansion.deferred.iter().any(|block| stands_in(address, &block.address));
+        let begun = state.intents.iter().filter(|(object, intent)| {
+            object.deposed.is_none()
+                && intent.operation == Operation::Create
+                && !state.recorded.contains_key(&object.address)
+        });
+        let begun = begun.map(|(object, intent)| (&object.address, &intent.record, Which::Begun));
+        let recorded = state.recorded.iter().map(|(address, record)| (address, record, Which::Recorded));
+        let all: Vec<_> = recorded.chain(begun).collect();
+        for (address, record, which) in all {
+            if self.plan.steps.contains_key(address) || (self.options.goal != Goal::Destroy && waits(address))
+            {
+                continue;
+            }
+            let looked =
+                self.observed.contains_key(&crate::observe::Subject { address: address.clone(), which });
+            let before = match self.found(address, which) {
+                None if !looked && which == Which::Recorded => Some(record.value.clone()),
+                found => found,
+            };
+            let same = before.as_ref().and_then(|seen| found.get(&identity(&record.kind, seen)?));
+            let step = match (&before, same) {
+                _ if self.options.goal == Goal::RefreshOnly && before.is_some() => {
+                    removal(Action::Keep, Why::NotDeclared, record, before)
+                }
+                (None, _) => removal(Action::Forget, Why::Vanished, record, before),
+                (_, Some(other)) => removal(Action::Forget, Why::SameAs(other.clone()), record, before),
+                _ if self.options.goal == Goal::Destroy => {
+                    removal(Action::Destroy, Why::Asked, record, before)
+                }
+                _ if is_released(expansion, address) => {
+                    removal(Action::Forget, Why::Released, record, before)
+                }
+                _ => removal(Action::Destroy, Why::NotDeclared, record, before),
+            };
+            let moved_from = self.moves.get(address).cloned();
+            self.plan.steps.insert(address.clone(), Step { moved_from, looked, ..step });
+        }
+    }
+
+    /// Older objects that still have to go.
+    fn remove_older(&mut self) {
+        if self.options.goal == Goal::RefreshOnly {
+            return;
+        }
+        let state = self.state;
+        for (address, older) in &state.deposed {
+            for (number, record) in older {
+                let before = self.found(address, Which::Deposed(*number));
+                let action = if before.is_some() { Action::Destroy } else { Action::Forget };
+                let step = removal(action, Why::Deposed, record, before);
+                self.plan.deposed.entry(address.clone()).or_default().insert(*number, step);
+            }
+        }
+        let superseded: Vec<Address> = self
+            .plan
+            .steps
+            .iter()
+            .filter(|(_, step)| step.deposes.is_some())
+            .map(|(a, _)| a.clone())
+            .collect();
+        for address in superseded {
+            let record = &state.recorded[&address];
+            let before = self.found(&address, Which::Recorded);
+            let step = removal(Action::Destroy, Why::Deposed, record, before);
+            let number = next_number(state, &address);
+            self.plan.deposed.entry(address).or_default().insert(number, step);
+        }
+    }
+
+    /// Things that are there without having been recorded, and who declares them.
+    fn found_elsewhere(&self) -> HashMap<(Arc<str>, String), Address> {
+        let taken_in = |step: &Step| matches!(step.why, Why::Found | Why::Imported(_));
+        let found = self.plan.steps.iter().filter(|(_, step)| taken_in(step));
+        found
+            .filter_map(|(address, step)| {
+                Some((identity(&step.record.kind, step.before.as_ref()?)?, address.clone()))
+            })
+            .collect()
+    }
+
+    fn outputs(&self, expansion: &Expansion<'_>) -> BTreeMap<Arc<str>, OutputChange> {
+        let mut changes = BTreeMap::new();
+        let mut declared = BTreeSet::new();
+        for (output, value) in expansion.outputs() {
+            declared.insert(output.name.name.clone());
+            let saved = self.state.outputs.get(&output.name.name);
+            let before = saved.and_then(|saved| saved.value.clone());
+            let sensitive = value.marks_deep().contains(Marks::SENSITIVE);
+            let same = match (saved, &before) {
+                (Some(saved), _) if saved.sensitive != sensitive => false,
+                // What is sensitive is not kept, so that nobody can tell whether it changes.
+                (Some(_), None) => sensitive,
+                (_, Some(before)) => value.is_wholly_known() && *before == value,
+                (None, None) => false,
+            };
+            if !same {
+                changes.insert(output.name.name.clone(), OutputChange { before, after: Some(value) });
+            }
+        }
+        for (name, saved) in self.state.outputs.iter().filter(|(name, _)| !declared.contains(*name)) {
+            changes.insert(name.clone(), OutputChange { before: saved.value.clone(), after: None });
+        }
+        changes
+    }
+}
+
+fn removal(action: Action, why: Why, record: &Recorded, before: Option<Value>) -> Step {
+    Step {
+        action,
+        why,
+        record: record.clone(),
+        before,
+        changes: Vec::new(),
+        drift: Vec::new(),
+        moved_from: None,
+        declared_at: None,
+        looked: true,
+        deposes: None,
+        recipes: Recipes::new(),
+        lives_in_state: false,
+    }
+}
+
+/// Whether an address is an instance of a block, or stands in an instance of it.
+fn stands_in(address: &Address, block: &str) -> bool {
+    let text = address.to_string();
+    text.strip_prefix(block).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
+}
+
+/// Whether a `removed` block says that the thing is to be left alone.
+fn is_released(expansion: &Expansion<'_>, address: &Address) -> bool {
+    let modules = expansion.scopes.scopes.iter().filter(|scope| scope.fleet.is_none());
+    modules.flat_map(|scope| scope.module.removed.iter().map(|removed| (&scope.path, removed))).any(
+        |(path, removed): (&ScopePath, _)| {
+            let Some(from) = Target::from_expr(&removed.from) else { return false };
+            let target = Target { scope: path.within(&from.scope), ..from };
+            !removed.destroy && target.covers(address)
+        },
+    )
+}
+
+/// What tells one observed thing from another.
+fn identity(kind: &Arc<str>, observed: &Value) -> Option<(Arc<str>, String)> {
+    Some((kind.clone(), to_json(&observed.clone().unmark_deep().0).ok()?.to_string()))
+}

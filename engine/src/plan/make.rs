@@ -1,0 +1,139 @@
+//! The whole of planning: walk, look, walk again, finish, check.
+
+use std::collections::BTreeMap;
+
+use fleet_syntax::diagnostic::has_errors;
+use fleet_syntax::{Diagnostic, Diagnostics, Severity};
+
+use super::choose::choose;
+use super::compare::Planner;
+use super::look::Looker;
+use super::moves::apply_moves;
+use super::{Goal, Options, Plan};
+use crate::check;
+use crate::clock::Clock;
+use crate::config::model::Config;
+use crate::event::Listener;
+use crate::expand::{Expansion, Imported, Surroundings, expand};
+use crate::graph::{self, Graph};
+use crate::observe::{Observed, observe};
+use crate::provider::Readers;
+use crate::scope::Scopes;
+use crate::seal::Sealer;
+use crate::state::State;
+
+/// What planning works with. Nothing in it can write.
+pub struct Sources<'a, 'c> {
+    /// The configuration.
+    pub config: &'c Config,
+    /// What its expressions see.
+    pub surroundings: &'a Surroundings<'a>,
+    /// The way to reality.
+    pub readers: &'a dyn Readers,
+    /// Makes digests of what is sensitive.
+    pub sealer: &'a Sealer,
+    /// Time.
+    pub clock: &'a dyn Clock,
+    /// Hears what is looked at.
+    pub listener: &'a dyn Listener,
+}
+
+/// A plan with what it was made of.
+pub struct Planned<'c> {
+    /// The plan.
+    pub plan: Plan,
+    /// What the configuration stands for, results planned.
+    pub expansion: Expansion<'c>,
+    /// Who depends on whom.
+    pub graph: Graph,
+    /// The state that it starts from, with everything that moved at its new address.
+    pub state: State,
+    /// What was seen.
+    pub observed: Observed,
+    /// What should be told, but does not stop anything.
+    pub warnings: Diagnostics,
+}
+
+/// More rounds of looking than this are surely a circle.
+const MOST_ROUNDS: usize = 20;
+
+/// Compares the configuration, the state and reality.
+pub async fn plan<'c>(
+    sources: &Sources<'_, 'c>,
+    mut state: State,
+    options: &Options,
+) -> Result<Planned<'c>, Diagnostics> {
+    let moves = apply_moves(&Scopes::of(sources.config, &mut Diagnostics::new()), &mut state);
+    let (observed, imports, rounds) = look(sources, &state, options).await?;
+    let mut planner = Planner {
+        state: &state,
+        observed: &observed,
+        readers: sources.readers,
+        options,
+        sealer: sources.sealer,
+        moves: &moves,
+        imports,
+        plan: Plan { extra_rounds: rounds.saturating_sub(1), ..Plan::default() },
+        diagnostics: Diagnostics::new(),
+        changing: std::collections::BTreeSet::new(),
+    };
+    let (expansion, mut problems) = expand(sources.config, sources.surroundings, &mut planner);
+    let graph = graph::build(&expansion, sources.surroundings.outside);
+    let (mut plan, more) = planner.finish(&expansion, &graph, sources.surroundings.catalog);
+    if options.goal == Goal::Destroy {
+        // What is wrong with values that nobody will make is of no interest; what cannot be seen is.
+        problems.clear();
+    }
+    problems.extend(more);
+    for target in choose(&mut plan, options, &state, &expansion, &graph) {
+        problems.push(unknown_target(&target.to_string()));
+    }
+    problems.extend(check::protected(&plan, &expansion));
+    problems.extend(check::lint(&plan));
+    if has_errors(&problems) {
+        return Err(problems);
+    }
+    Ok(Planned { plan, expansion, graph, state, observed, warnings: problems })
+}
+
+/// Looks at everything, in as many rounds as it takes.
+async fn look(
+    sources: &Sources<'_, '_>,
+    state: &State,
+    options: &Options,
+) -> Result<(Observed, BTreeMap<crate::address::Address, Imported>, usize), Diagnostics> {
+    let mut observed = Observed::new();
+    let mut rounds = 0;
+    loop {
+        let mut looker = Looker::new(state, sources.readers, options, &observed);
+        let (expansion, problems) = expand(sources.config, sources.surroundings, &mut looker);
+        if has_errors(&problems) && options.goal != Goal::Destroy {
+            return Err(problems);
+        }
+        let questions = looker.questions(&expansion, sources.surroundings.catalog);
+        let imports = expansion.imports.iter().chain(&options.imports);
+        let imports = imports.map(|import| (import.to.clone(), import.clone())).collect();
+        if questions.is_empty() || rounds == MOST_ROUNDS {
+            return Ok((observed, imports, rounds));
+        }
+        let feeds = questions.values().any(|question| matches!(question.ask, crate::observe::Ask::Data(_)));
+        observed.extend(observe(sources.readers, sources.clock, sources.listener, questions).await);
+        rounds += 1;
+        // Only what data says can decide what else to look at.
+        if !feeds {
+            return Ok((observed, imports, rounds));
+        }
+    }
+}
+
+fn unknown_target(target: &str) -> Diagnostic {
+    Diagnostic {
+        severity: Severity::Error,
+        summary: "unknown address".into(),
+        detail: format!("Nothing that is declared or recorded is `{target}`."),
+        span: None,
+        related: Vec::new(),
+        address: Some(target.to_owned()),
+        help: Some("`fleet state list` prints what is recorded, `fleet graph` what is declared".into()),
+    }
+}

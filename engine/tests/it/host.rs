@@ -72,7 +72,7 @@ impl HostKind for Note {
 
 fn path_of(at: &At<Note>) -> &str {
     match at {
-        At::Recorded(note) | At::Declared(note) => &note.path,
+        At::Recorded(note) | At::Declared(note) | At::Begun { wish: note, .. } => &note.path,
         At::Id(path) => path,
     }
 }

@@ -51,6 +51,10 @@ pub(super) fn step(action: Action, why: Why, before: Option<Value>, after: Value
         drift: Vec::new(),
         moved_from: None,
         declared_at: None,
+        looked: true,
+        deposes: None,
+        recipes: BTreeMap::new(),
+        lives_in_state: false,
     }
 }
 

@@ -7,6 +7,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use fleet_engine::state::{StoreError, StoreErrorKind};
+use rustix::fs::{Access, access};
 use sqlx::postgres::{PgArguments, PgConnectOptions, PgConnection, PgRow};
 use sqlx::sqlite::{
     SqliteArguments, SqliteConnectOptions, SqliteConnection, SqliteJournalMode, SqliteRow, SqliteSynchronous,
@@ -14,7 +15,7 @@ use sqlx::sqlite::{
 use sqlx::{Arguments, AssertSqlSafe, ConnectOptions, Connection as _, Database, Decode, Row as _, Type};
 
 use crate::Backend;
-use crate::failure::of_sqlx;
+use crate::failure::{of_sqlx, read_only};
 
 /// How long a writer waits for another one to finish its transaction.
 const BUSY: Duration = Duration::from_secs(30);
@@ -75,7 +76,10 @@ impl Connection {
                     // On macOS a plain fsync does not reach the disk.
                     .pragma("fullfsync", "1")
                     .pragma("checkpoint_fullfsync", "1");
-                Connection::sqlite(&options, backend).await
+                Connection::sqlite(&options, backend).await.map_err(|error| {
+                    // SQLite only says that it cannot open the file.
+                    if may_write(path) { error } else { read_only(backend, "open") }
+                })
             }
             Backend::Postgres { .. } => Connection::postgres(backend).await,
         }
@@ -253,6 +257,14 @@ pub(crate) fn log(path: &Path) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push("-wal");
     name.into()
+}
+
+/// Whether the file, if it is there, and its directory may be written.
+fn may_write(path: &Path) -> bool {
+    let directory = path.parent().filter(|directory| !directory.as_os_str().is_empty());
+    let both = [path, directory.unwrap_or(Path::new("."))];
+    let denied = [rustix::io::Errno::ACCESS, rustix::io::Errno::PERM, rustix::io::Errno::ROFS];
+    !both.into_iter().any(|path| access(path, Access::WRITE_OK).is_err_and(|e| denied.contains(&e)))
 }
 
 fn sqlite(path: &Path) -> SqliteConnectOptions {

@@ -1,13 +1,14 @@
 //! The state, open for writing.
 
-use std::fs;
 use std::thread::JoinHandle;
 use std::time::Duration;
+use std::{fs, io};
 
 use fleet_engine::resource::BoxFuture;
 use fleet_engine::state::{State, Store, StoreError, Write};
 use tokio::sync::{mpsc, oneshot};
 
+use crate::failure::read_only;
 use crate::lock::{Holder, OpenError};
 use crate::writer::{self, Answer, Opened, Request};
 use crate::{Backend, Document};
@@ -59,7 +60,12 @@ impl Database {
         if let Backend::Sqlite(path) = backend
             && let Some(directory) = path.parent()
         {
-            fs::create_dir_all(directory).map_err(|e| backend.cannot("open").because(e))?;
+            fs::create_dir_all(directory).map_err(|e| match e.kind() {
+                io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
+                    read_only(backend, "open").because(e)
+                }
+                _ => backend.cannot("open").because(e),
+            })?;
         }
         let (queue, requests) = mpsc::unbounded_channel();
         let (tell, opened) = oneshot::channel();

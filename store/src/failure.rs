@@ -11,11 +11,12 @@ struct Cause(String);
 /// The error that something could not be done, and why.
 pub(crate) fn of_sqlx(error: &sqlx::Error, backend: &Backend, verb: &str) -> StoreError {
     let kind = kind_of(error);
-    let message = backend.cannot(verb).message;
     let message = match kind {
-        StoreErrorKind::Full => format!("{message}: there is no room left; free some and run again"),
-        StoreErrorKind::ReadOnly => format!("{message}: it must not be written"),
-        _ => message,
+        StoreErrorKind::Full => {
+            format!("{}: there is no room left; free some and run again", backend.cannot(verb).message)
+        }
+        StoreErrorKind::ReadOnly => read_only(backend, verb).message,
+        _ => backend.cannot(verb).message,
     };
     let cause = match error {
         sqlx::Error::Database(error) => error.message().to_owned(),
@@ -23,6 +24,12 @@ pub(crate) fn of_sqlx(error: &sqlx::Error, backend: &Backend, verb: &str) -> Sto
         other => other.to_string(),
     };
     StoreError::new(message).of_kind(kind).because(Cause(hide(cause, backend)))
+}
+
+/// The error that the state must not be written.
+pub(crate) fn read_only(backend: &Backend, verb: &str) -> StoreError {
+    let message = format!("{}: it must not be written", backend.cannot(verb).message);
+    StoreError::new(message).of_kind(StoreErrorKind::ReadOnly)
 }
 
 fn kind_of(error: &sqlx::Error) -> StoreErrorKind {

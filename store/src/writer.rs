@@ -32,6 +32,7 @@ pub(crate) type Answer<T> = oneshot::Sender<Result<T, StoreError>>;
 
 /// What the writer is asked for.
 #[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "nearly all of them are writes")]
 pub(crate) enum Request {
     Write(Write, Answer<()>),
     Read(Answer<State>),

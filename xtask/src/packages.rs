@@ -13,7 +13,10 @@ struct Package {
 }
 
 /// What the tests call beyond the Rust toolchain. SQLite is compiled in.
-const NEEDED: &[Package] = &[];
+const NEEDED: &[Package] = &[Package { program: "initdb", debian: "postgresql" }];
+
+/// Debian keeps the programs of a PostgreSQL server off the path, in a directory for each version.
+const POSTGRESQL: &str = "/usr/lib/postgresql";
 
 /// What has to be done about missing programs.
 #[derive(Debug, PartialEq, Eq)]
@@ -25,7 +28,7 @@ enum Remedy {
 
 /// Sees to it that everything needed is there.
 pub(crate) fn ensure() -> Outcome {
-    let missing = NEEDED.iter().filter(|p| !is_on_path(p.program));
+    let missing = NEEDED.iter().filter(|p| !is_there(p.program));
     match decide(missing, may_install()) {
         Remedy::Nothing => Ok(()),
         Remedy::Tell(what) => Err(what),
@@ -64,9 +67,11 @@ fn may_install() -> bool {
     root && Path::new("/etc/debian_version").exists() && answers("apt-get", &["--version"])
 }
 
-fn is_on_path(program: &str) -> bool {
+fn is_there(program: &str) -> bool {
     let path = std::env::var_os("PATH").unwrap_or_default();
-    std::env::split_paths(&path).any(|directory| directory.join(program).is_file())
+    let versions = std::fs::read_dir(POSTGRESQL).into_iter().flatten().flatten();
+    let aside = versions.map(|version| version.path().join("bin"));
+    std::env::split_paths(&path).chain(aside).any(|directory| directory.join(program).is_file())
 }
 
 #[cfg(test)]
@@ -88,7 +93,7 @@ mod tests {
 
     #[test]
     fn programs_are_found_on_the_path() {
-        assert!(is_on_path("sh"));
-        assert!(!is_on_path("no-program-has-this-name"));
+        assert!(is_there("sh"));
+        assert!(!is_there("no-program-has-this-name"));
     }
 }

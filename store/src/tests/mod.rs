@@ -7,7 +7,9 @@ mod laws;
 mod locks;
 mod loss;
 mod model;
+mod proxy;
 mod reading;
+mod tls;
 
 use std::future::poll_fn;
 use std::path::Path;

@@ -10,7 +10,7 @@
 //! 6. [`apply`]: intent on disk, act, read back, record
 //!
 //! Beside the stages: [`resource`] and [`host`] are the contract for the author of a kind, and [`kind`] is what the
-//! engine sees of it; [`provider`] is what it knows of providers, and [`registry`] all of them together; [`state`] is
+//! engine sees of it; [`provider`] is what it knows of providers, [`registry`] all of them together, and [`manual`] their reference; [`state`] is
 //! what is remembered between runs. [`event`] is what a user interface may know, [`clock`] and [`interrupt`] are what
 //! it tells the engine.
 
@@ -29,6 +29,7 @@ pub mod graph;
 pub mod host;
 pub mod interrupt;
 pub mod kind;
+pub mod manual;
 pub mod observe;
 pub mod order;
 pub mod plan;

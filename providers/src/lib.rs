@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use fleet_engine::registry::Registry;
 
+mod backends;
 pub mod core;
 
 pub use self::core::Core;
@@ -11,5 +12,5 @@ pub use self::core::Core;
 /// All providers that come with fleet; relative paths in their arguments start at `directory`.
 #[must_use]
 pub fn builtin(directory: PathBuf) -> Registry {
-    Registry::new().with(Core::new(directory))
+    backends::with_backends(Registry::new()).with(Core::new(directory))
 }

@@ -10,6 +10,7 @@ mod fmt;
 mod graph;
 mod init;
 mod plan;
+mod providers;
 mod show;
 mod validate;
 mod version;
@@ -26,6 +27,7 @@ pub(crate) enum Command {
     Show(show::ShowArgs),
     Apply(apply::ApplyArgs),
     Destroy(destroy::DestroyArgs),
+    Providers(providers::ProvidersArgs),
     Completions(completions::CompletionsArgs),
     Version(version::VersionArgs),
 }
@@ -43,6 +45,7 @@ impl Command {
             Command::Show(args) => show::show(env, args),
             Command::Apply(args) => apply::apply(env, args),
             Command::Destroy(args) => destroy::destroy(env, args),
+            Command::Providers(args) => providers::providers(env, args),
             Command::Completions(args) => completions::completions(env, args),
             Command::Version(args) => version::version(env, args),
         }

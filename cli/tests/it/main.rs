@@ -10,6 +10,7 @@ mod frame;
 mod init;
 mod log;
 mod pipelines;
+mod providers;
 mod show;
 mod support;
 mod validate;

@@ -9,7 +9,8 @@ use super::{Acting, Looking};
 
 /// Keeps a value in state, and can make other things depend on its changes.
 ///
-/// It lives in state alone: there is nothing to observe, so what was recorded is what is there.
+/// It lives in state alone: there is nothing to observe, so what was recorded is what is there. Sensitive values are
+/// refused, because the state would hold them.
 ///
 /// ```hcl
 /// resource "core_value" "release" {

@@ -38,7 +38,7 @@ pub fn diff(schema: &Schema, observed: &Value, wish: &Value, seals: Option<Seals
             _ if left_open => true,
             Some(seals) if attribute.write_only => seals.was_sent(name, &after),
             None if attribute.write_only => true,
-            Some(seals) if !after.is_wholly_known() => seals.is_unchanged(name, &get(observed, name)),
+            Some(seals) if seals.speak_for(&after) => seals.is_unchanged(name, &get(observed, name)),
             _ => false,
         };
         if as_before { None } else { change(observed, name, after, attribute) }

@@ -26,8 +26,8 @@ pub struct Seals<'a> {
     pub sealer: &'a Sealer,
     /// The digests of the last apply.
     pub recorded: &'a BTreeMap<Arc<str>, Sealed>,
-    /// How the values are made now.
-    pub recipes: &'a Recipes,
+    /// How the values are made now; none where that does not matter, because they are placeholders.
+    pub recipes: Option<&'a Recipes>,
 }
 
 impl Sealer {
@@ -50,6 +50,18 @@ impl Sealer {
     pub fn digest_of(&self, value: &Value) -> Option<Arc<str>> {
         let json = to_json(&value.clone().unmark_deep().0).ok()?;
         Some(self.digest(json.to_string().as_bytes()).into())
+    }
+
+    /// How the sensitive arguments of an object are made, given the same object made of placeholders.
+    #[must_use]
+    pub fn recipes(&self, declared: &Value, shadow: &Value) -> Recipes {
+        let entries = declared.entries().into_iter().flatten();
+        let sensitive = entries.filter(|(_, value)| value.marks_deep().contains(Marks::SENSITIVE));
+        let recipe = |(name, _): (&Arc<str>, &Value)| {
+            let made = shadow.entries()?.get(name)?;
+            Some((name.clone(), self.digest_of(made)?))
+        };
+        sensitive.filter_map(recipe).collect()
     }
 
     /// Takes what is sensitive out of an object, and leaves digests in its place. `sent` is what was wished, which says
@@ -93,22 +105,35 @@ impl fmt::Debug for Sealer {
 }
 
 impl Seals<'_> {
+    /// Whether a wish says nothing about the value itself: it is a symbol, or a placeholder.
+    #[must_use]
+    pub fn speak_for(&self, wish: &Value) -> bool {
+        match self.recipes {
+            Some(_) => !wish.is_wholly_known(),
+            None => wish.marks_deep().contains(Marks::SENSITIVE),
+        }
+    }
+
     /// Whether what is there is what was made last, and would be made in the same way again.
     #[must_use]
     pub fn is_unchanged(&self, name: &str, observed: &Value) -> bool {
         let Some(sealed) = self.recorded.get(name) else { return false };
-        sealed.recipe.is_some()
-            && sealed.recipe.as_ref() == self.recipes.get(name)
-            && self.sealer.digest_of(observed).as_ref() == Some(&sealed.digest)
+        let same_way = self
+            .recipes
+            .is_none_or(|recipes| sealed.recipe.is_some() && sealed.recipe.as_ref() == recipes.get(name));
+        same_way && self.sealer.digest_of(observed).as_ref() == Some(&sealed.digest)
     }
 
     /// Whether this was sent last.
     #[must_use]
     pub fn was_sent(&self, name: &str, wish: &Value) -> bool {
         let Some(sealed) = self.recorded.get(name) else { return wish.is_null() };
-        match self.recipes.get(name) {
-            Some(recipe) if !wish.is_wholly_known() => sealed.recipe.as_ref() == Some(recipe),
-            _ => self.sealer.digest_of(wish).as_ref() == Some(&sealed.digest),
+        match self.recipes {
+            None => true,
+            Some(recipes) if !wish.is_wholly_known() => {
+                sealed.recipe.is_some() && sealed.recipe.as_ref() == recipes.get(name)
+            }
+            Some(_) => self.sealer.digest_of(wish).as_ref() == Some(&sealed.digest),
         }
     }
 }

@@ -22,6 +22,7 @@ use crate::plan::{Action, Goal, Planned, Step, ignore, normal, normal_data, usab
 use crate::resource::BoxFuture;
 use crate::schema::{Schema, Sort};
 use crate::scope::NodeItem;
+use crate::seal::Recipes;
 use crate::state::{Object, SavedOutput, State, Write};
 
 /// How many steps are begun at once for each that may touch the world: the others wait for the disk meanwhile.
@@ -36,10 +37,11 @@ pub async fn apply<'c>(
 ) -> Applied<'c> {
     let started = hands.clock.now();
     let window = hands.pace.parallelism.max(1).saturating_mul(AHEAD);
-    let Tasks { tasks, schedule } = tasks(&planned, window);
+    let Tasks { tasks, schedule, needed } = tasks(&planned, window);
     let steps = planned.plan.steps.values().filter(|step| step.action.changes_the_world()).count();
     hands.listener.hear(&Event::WaveStarted { wave, steps });
-    let Planned { plan, expansion, state, .. } = planned;
+    let Planned { plan, expansion, shadow, state, .. } = planned;
+    let placeholders = surroundings.with_placeholders();
     let sessions = plan.steps.values().chain(plan.deposed.values().flat_map(BTreeMap::values));
     let worker = Worker::new(hands, sessions.map(|step| &step.record.session));
     let (goal, outputs_change) = (plan.goal, !plan.outputs.is_empty());
@@ -52,8 +54,10 @@ pub async fn apply<'c>(
         older: &plan.deposed,
         state: &state,
         again: Again::new(expansion, surroundings),
+        shadow: shadow.map(|shadow| Again::new(shadow, &placeholders)),
         tasks,
         schedule,
+        needed,
         numbers,
         ledger: Ledger::default(),
         problems: Diagnostics::new(),
@@ -82,8 +86,12 @@ struct Driver<'a, 'c> {
     older: &'a BTreeMap<Address, BTreeMap<u32, Step>>,
     state: &'a State,
     again: Again<'a, 'c>,
+    /// The same with placeholders for secrets: it says how sensitive values are made.
+    shadow: Option<Again<'a, 'c>>,
     tasks: Vec<Task>,
     schedule: super::schedule::Schedule,
+    /// Of each vertex, whether something that is done depends on it.
+    needed: Vec<bool>,
     /// The number of each instance.
     numbers: HashMap<Address, u32>,
     ledger: Ledger,
@@ -128,9 +136,12 @@ impl<'a> Driver<'a, '_> {
     /// A value whose parts are known by now, or an instance that stays as it is.
     fn group(&mut self, task: TaskId) {
         if let Task::Value(node, place) = self.tasks[task]
-            && self.is_open(node, place)
+            && self.is_open(task, node, place)
         {
             let problems = self.again.refresh(node, place);
+            if let Some(shadow) = &mut self.shadow {
+                shadow.refresh(node, place);
+            }
             let failed = has_errors(&problems);
             self.problems.extend(problems);
             if failed {
@@ -142,9 +153,11 @@ impl<'a> Driver<'a, '_> {
     }
 
     /// Whether a value may be other than planned, or something about it is still to be checked.
-    fn is_open(&self, node: crate::scope::NodeId, place: u32) -> bool {
+    fn is_open(&self, task: TaskId, node: crate::scope::NodeId, place: u32) -> bool {
         let expansion = self.again.expansion();
         match expansion.scopes.node(node).item {
+            // Nobody is asked for a secret that nothing needs.
+            NodeItem::Secret(_) if !self.needed[task] => false,
             NodeItem::Check(_) | NodeItem::Validation(_) => true,
             NodeItem::Output(output) if !output.preconditions.is_empty() => true,
             NodeItem::Call(..) | NodeItem::Fleet(..) | NodeItem::Import(_) => false,
@@ -197,7 +210,8 @@ impl<'a> Driver<'a, '_> {
         };
         let settings = self.settings(step);
         let worker = self.worker;
-        let wish = Wish { address, step, schema, value: wish, settings, state: self.state };
+        let recipes = self.recipes(at, &wish);
+        let wish = Wish { address, step, schema, value: wish, recipes, settings, state: self.state };
         running.push(Box::pin(async move { (task, worker.make(wish).await) }));
     }
 
@@ -239,6 +253,16 @@ impl<'a> Driver<'a, '_> {
         })
     }
 
+    /// How the sensitive arguments of a wish are made.
+    fn recipes(&mut self, at: u32, wish: &Value) -> Recipes {
+        let Some(shadow) = &mut self.shadow else { return Recipes::new() };
+        if !wish.marks_deep().contains(Marks::SENSITIVE) {
+            return Recipes::new();
+        }
+        let (made, _) = shadow.declare(at);
+        made.map(|made| self.worker.hands.sealer.recipes(wish, &made)).unwrap_or_default()
+    }
+
     fn settings(&self, step: &Step) -> Option<Value> {
         let settings = self.again.expansion().settings(self.surroundings.catalog, &step.record.session);
         settings.and_then(usable)
@@ -259,6 +283,9 @@ impl<'a> Driver<'a, '_> {
     fn end(&mut self, task: TaskId, ended: Ended) {
         let Ended { object, action, mut outcome, value, elapsed, lost } = ended;
         if let (Task::Make(at), Some(value), Outcome::Done) = (&self.tasks[task], value, &outcome) {
+            if let Some(shadow) = &mut self.shadow {
+                shadow.settle(*at, value.clone());
+            }
             let problems = self.again.settle(*at, value);
             if let Some(problem) = problems.iter().find(|problem| problem.severity == Severity::Error) {
                 let failure = Failure::new(problem.summary.to_string()).effect(crate::event::Effect::Other);

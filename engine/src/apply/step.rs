@@ -22,6 +22,7 @@ use crate::provider::{Reader, Session, Writer};
 use crate::render::brief;
 use crate::resource::{At, Change, Error};
 use crate::schema::Schema;
+use crate::seal::Recipes;
 use crate::state::{Intent, Object, Operation, Recorded, State, StoreError, StoreErrorKind, Write};
 
 /// Does steps, many at once.
@@ -51,6 +52,8 @@ pub(super) struct Wish<'a> {
     pub(super) step: &'a Step,
     pub(super) schema: &'a Schema,
     pub(super) value: Value,
+    /// How its sensitive parts are made.
+    pub(super) recipes: Recipes,
     pub(super) settings: Option<Value>,
     pub(super) state: &'a State,
 }
@@ -387,7 +390,7 @@ impl<'a> Worker<'a> {
 
     /// The record of something, without anything sensitive.
     fn record(&self, wish: &Wish<'_>, found: &Value, sent: &Value) -> Recorded {
-        let (value, sealed) = self.hands.sealer.seal(wish.schema, found, sent, &wish.step.recipes);
+        let (value, sealed) = self.hands.sealer.seal(wish.schema, found, sent, &wish.recipes);
         Recorded { value, sealed, ..wish.step.record.clone() }
     }
 

@@ -35,6 +35,8 @@ pub(super) enum Task {
 pub(super) struct Tasks {
     pub(super) tasks: Vec<Task>,
     pub(super) schedule: Schedule,
+    /// Of each vertex of the graph, whether something that is done depends on it.
+    pub(super) needed: Vec<bool>,
 }
 
 /// Builds the tasks of a plan; at most `window` are begun at once.
@@ -51,14 +53,36 @@ pub(super) fn tasks(planned: &Planned<'_>, window: usize) -> Tasks {
         (builder.tasks, Schedule::new(builder.graph, &limits))
     };
     match build(true) {
-        (tasks, Ok(schedule)) => Tasks { tasks, schedule },
+        (tasks, Ok(schedule)) => Tasks { tasks, schedule, needed: needed(planned) },
         // Records that depend on each other were damaged; they must not keep things from being removed.
         (_, Err(Cycle(_))) => {
             let (tasks, schedule) = build(false);
             let schedule = schedule.expect("what is declared has no cycles");
-            Tasks { tasks, schedule }
+            Tasks { tasks, schedule, needed: needed(planned) }
         }
     }
+}
+
+/// What the instances with something to do depend on.
+fn needed(planned: &Planned<'_>) -> Vec<bool> {
+    let edges = &planned.graph.edges;
+    let works = |address: &Address| {
+        planned
+            .plan
+            .steps
+            .get(address)
+            .is_some_and(|step| !matches!(step.action, Action::Keep | Action::Record))
+    };
+    let instances = planned.expansion.instances.iter().zip(&planned.graph.instances);
+    let mut left: Vec<NodeIndex> =
+        instances.filter(|(instance, _)| works(&instance.address)).map(|(_, vertex)| *vertex).collect();
+    let mut needed = vec![false; edges.node_count()];
+    while let Some(vertex) = left.pop() {
+        if !std::mem::replace(&mut needed[vertex.index()], true) {
+            left.extend(edges.neighbors(vertex));
+        }
+    }
+    needed
 }
 
 struct Builder<'a, 'c> {

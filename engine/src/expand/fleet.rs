@@ -17,7 +17,6 @@ use crate::config::model::{Fleet, Pool, Repeat, Slots};
 use crate::reference::HOST_ATTRIBUTES;
 use crate::schema::{Entry, Sort};
 use crate::scope::{NodeId, NodeItem, ScopeId};
-use crate::seal::Recipes;
 
 /// A name must fit a DNS label.
 const LONGEST_HOSTNAME: usize = 63;
@@ -191,7 +190,6 @@ impl<'c> Walk<'_, 'c> {
             span: fleet.header,
             repetition: ONCE.clone(),
             triggers: Vec::new(),
-            recipes: Recipes::new(),
         });
         self.expansion.blocks[id.0 as usize].push(Opened { keys: Keys::Single, range: at..at + 1 });
         host

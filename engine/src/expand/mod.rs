@@ -29,7 +29,6 @@ use crate::refactor;
 use crate::reference::Use;
 use crate::schema::{Attribute, Catalog, Entry, Sort};
 use crate::scope::{Node, NodeId, NodeItem, ScopeId, Scopes};
-use crate::seal::Recipes;
 
 pub use again::Again;
 pub use names::{Checked, Names};
@@ -62,6 +61,16 @@ pub struct Surroundings<'a> {
 pub trait Secrets {
     /// The secret of that name, which comes from there; none if it stays a symbol.
     fn get(&self, name: &str, from: &str) -> Option<Value>;
+}
+
+/// Every secret is a text that names it: what is made of it shows how, and not what.
+#[derive(Clone, Copy, Debug)]
+pub struct Placeholders;
+
+impl Secrets for Placeholders {
+    fn get(&self, name: &str, from: &str) -> Option<Value> {
+        Some(Value::from(format!("secret.{name} from {from}").as_str()))
+    }
 }
 
 /// Every secret stays a symbol.
@@ -142,8 +151,6 @@ pub struct Instance {
     pub(crate) repetition: Repetition,
     /// What it is replaced with: an instance or block, and the attribute whose change counts, if not every one does.
     pub triggers: Vec<(Target, Option<Arc<str>>)>,
-    /// How its arguments are made that stay symbols while planning.
-    pub recipes: Recipes,
 }
 
 /// Something that an `import` block takes in.
@@ -295,6 +302,21 @@ impl<'v> View<'v> {
 }
 
 pub(crate) static ONCE: Repetition = Repetition { key: None, index: None, each: None };
+
+impl<'a> Surroundings<'a> {
+    /// The same, where every secret is a placeholder.
+    #[must_use]
+    pub fn with_placeholders(&self) -> Surroundings<'a> {
+        let Surroundings { catalog, outside, inputs, depth, .. } = self;
+        Surroundings {
+            catalog: *catalog,
+            outside: *outside,
+            inputs: inputs.clone(),
+            secrets: &Placeholders,
+            depth: *depth,
+        }
+    }
+}
 
 impl<'c> Walk<'_, 'c> {
     fn node(&mut self, id: NodeId) {

@@ -16,7 +16,6 @@ use crate::order::provider_seen_from;
 use crate::provider::Session;
 use crate::schema::{self, Entry, Sort};
 use crate::scope::{self, Node, NodeId, NodeItem, ScopeId};
-use crate::seal::Recipes;
 
 impl<'a, 'c> Walk<'a, 'c> {
     /// Adds the instances that a block has in one place; the value is what a reference to the block means there.
@@ -40,7 +39,6 @@ impl<'a, 'c> Walk<'a, 'c> {
                 span: resource.header,
                 repetition: repetition.clone(),
                 triggers: Vec::new(),
-                recipes: Recipes::new(),
             };
             let (declared, may_be_settled) = self.declare(&instance, scope, resource, block.as_ref());
             instance.triggers = self.triggers(&instance, scope, resource);

@@ -13,12 +13,12 @@ use crate::address::{Address, Target};
 use crate::attributes::Misfit;
 use crate::config::model::{Mode, Resource};
 use crate::diff::{Change, created, diff, drift, get, updated};
-use crate::expand::{ArgumentsOnly, Block, Imported, Instance, Settle};
+use crate::expand::{ArgumentsOnly, Block, Expansion, Imported, Instance, Settle};
 use crate::observe::{Observed, Sight, Subject, Which};
 use crate::provider::Readers;
 use crate::resource::Error;
 use crate::schema::Schema;
-use crate::seal::{Sealer, Seals};
+use crate::seal::{Recipes, Sealer, Seals};
 use crate::state::{Object, Recorded, State};
 
 /// What the second walk compares with, and where it notes what to do.
@@ -29,12 +29,24 @@ pub(super) struct Planner<'a> {
     pub(super) options: &'a Options,
     pub(super) sealer: &'a Sealer,
     pub(super) moves: &'a Moves,
+    /// The same configuration with placeholders for secrets; none if this walk is that one.
+    pub(super) shadow: Shadow<'a>,
     /// What is taken in, by who takes it.
     pub(super) imports: BTreeMap<Address, Imported>,
     pub(super) plan: Plan,
     pub(super) diagnostics: Diagnostics,
     /// The blocks with a step that changes something, as the uses of data see them.
     pub(super) changing: BTreeSet<Target>,
+}
+
+/// How a walk knows how sensitive values are made.
+pub(super) enum Shadow<'a> {
+    /// It does not: there are no secrets.
+    None,
+    /// From the same instances, made of placeholders.
+    Of(&'a Expansion<'a>),
+    /// It is the walk over placeholders.
+    This,
 }
 
 /// What is there at an address before anything is done.
@@ -123,10 +135,11 @@ impl Planner<'_> {
             None => declared,
         };
         let nothing = BTreeMap::new();
+        let recipes = self.recipes(instance);
         let seals = Seals {
             sealer: self.sealer,
             recorded: recorded.map_or(&nothing, |recorded| &recorded.sealed),
-            recipes: &instance.recipes,
+            recipes: (!matches!(self.shadow, Shadow::This)).then_some(&recipes),
         };
         let changes =
             before.as_ref().map_or_else(Vec::new, |before| diff(schema, before, &wish, Some(seals)));
@@ -172,7 +185,7 @@ impl Planner<'_> {
             declared_at: Some(instance.span),
             looked,
             deposes: superseded.then(|| next_number(self.state, address)),
-            recipes: instance.recipes.clone(),
+            recipes,
             lives_in_state: false,
         };
         if step.action.changes_the_world() {
@@ -180,6 +193,21 @@ impl Planner<'_> {
         }
         self.plan.steps.insert(address.clone(), step);
         after
+    }
+
+    /// How the sensitive arguments of an instance are made.
+    fn recipes(&self, instance: &Instance) -> Recipes {
+        let Shadow::Of(shadow) = self.shadow else { return Recipes::new() };
+        if !instance.declared.marks_deep().contains(Marks::SENSITIVE) {
+            return Recipes::new();
+        }
+        let made = shadow.instances_of(instance.node, instance.place);
+        let made = &shadow.instances[made.start as usize..made.end as usize];
+        // The instances of a block stand in the order of their keys.
+        let at = made.binary_search_by(|made| made.address.key.cmp(&instance.address.key)).ok();
+        at.map(|at| &made[at])
+            .map(|made| self.sealer.recipes(&instance.declared, &made.declared))
+            .unwrap_or_default()
     }
 
     fn decide(

@@ -1,12 +1,12 @@
 //! The whole of planning: walk, look, walk again, finish, check.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use fleet_syntax::diagnostic::has_errors;
 use fleet_syntax::{Diagnostic, Diagnostics, Severity};
 
 use super::choose::choose;
-use super::compare::Planner;
+use super::compare::{Planner, Shadow};
 use super::look::Looker;
 use super::moves::apply_moves;
 use super::{Goal, Options, Plan};
@@ -44,6 +44,8 @@ pub struct Planned<'c> {
     pub plan: Plan,
     /// What the configuration stands for, results planned.
     pub expansion: Expansion<'c>,
+    /// The same with placeholders for secrets, if there are any.
+    pub shadow: Option<Expansion<'c>>,
     /// Who depends on whom.
     pub graph: Graph,
     /// The state that it starts from, with everything that moved at its new address.
@@ -65,18 +67,24 @@ pub async fn plan<'c>(
 ) -> Result<Planned<'c>, Diagnostics> {
     let moves = apply_moves(&Scopes::of(sources.config, &mut Diagnostics::new()), &mut state);
     let (observed, imports, rounds) = look(sources, &state, options).await?;
-    let mut planner = Planner {
+    let planner = |shadow| Planner {
         state: &state,
         observed: &observed,
         readers: sources.readers,
         options,
         sealer: sources.sealer,
         moves: &moves,
-        imports,
+        shadow,
+        imports: imports.clone(),
         plan: Plan { extra_rounds: rounds.saturating_sub(1), ..Plan::default() },
         diagnostics: Diagnostics::new(),
-        changing: std::collections::BTreeSet::new(),
+        changing: BTreeSet::new(),
     };
+    let shadow = (!sources.config.root().secrets.is_empty()).then(|| {
+        let surroundings = sources.surroundings.with_placeholders();
+        expand(sources.config, &surroundings, &mut planner(Shadow::This)).0
+    });
+    let mut planner = planner(shadow.as_ref().map_or(Shadow::None, Shadow::Of));
     let (expansion, mut problems) = expand(sources.config, sources.surroundings, &mut planner);
     let graph = graph::build(&expansion, sources.surroundings.outside);
     let (mut plan, more) = planner.finish(&expansion, &graph, sources.surroundings.catalog);
@@ -93,7 +101,7 @@ pub async fn plan<'c>(
     if has_errors(&problems) {
         return Err(problems);
     }
-    Ok(Planned { plan, expansion, graph, state, observed, warnings: problems })
+    Ok(Planned { plan, expansion, shadow, graph, state, observed, warnings: problems })
 }
 
 /// Looks at everything, in as many rounds as it takes.

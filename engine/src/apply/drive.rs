@@ -200,6 +200,7 @@ impl<'a> Driver<'a, '_> {
                     Ended {
                         object,
                         action: step.action,
+                        part: step.action,
                         outcome,
                         value: None,
                         elapsed: Duration::ZERO,
@@ -281,7 +282,7 @@ impl<'a> Driver<'a, '_> {
     }
 
     fn end(&mut self, task: TaskId, ended: Ended) {
-        let Ended { object, action, mut outcome, value, elapsed, lost } = ended;
+        let Ended { object, action, part, mut outcome, value, elapsed, lost } = ended;
         if let (Task::Make(at), Some(value), Outcome::Done) = (&self.tasks[task], value, &outcome) {
             if let Some(shadow) = &mut self.shadow {
                 shadow.settle(*at, value.clone());
@@ -299,6 +300,10 @@ impl<'a> Driver<'a, '_> {
             self.schedule.stop();
         }
         let is_done = outcome == Outcome::Done;
+        let listener = self.worker.hands.listener;
+        listener.hear(&Event::StepEnded { object: &object, action: part, outcome: &outcome, elapsed });
+        let is_replaced = matches!(action, Action::Replace { .. });
+        let object = if is_replaced { Object::current(object.address) } else { object };
         self.note(object, action, outcome, elapsed);
         if is_done { self.schedule.done(task) } else { self.fail(task) }
     }
@@ -306,17 +311,28 @@ impl<'a> Driver<'a, '_> {
     fn fail(&mut self, task: TaskId) {
         for skipped in self.schedule.failed(task) {
             let Status::Skipped(because) = self.schedule.status(skipped) else { continue };
-            let (Some((object, action)), Some(because)) = (self.subject(skipped), self.address(because))
-            else {
-                continue;
+            let Some((object, action)) = self.subject(skipped) else { continue };
+            let outcome = match self.address(because) {
+                Some(because) => Outcome::Skipped(because),
+                None => Outcome::Failed(Failure::new("a value that it needs cannot be evaluated")),
             };
-            self.note(object, action, Outcome::Skipped(because), Duration::ZERO);
+            self.tell(object, action, outcome);
         }
     }
 
-    fn note(&mut self, object: Object, action: Action, outcome: Outcome, elapsed: Duration) {
+    /// A step that did not begin, or whose end nobody saw.
+    fn tell(&mut self, object: Object, action: Action, outcome: Outcome) {
         let listener = self.worker.hands.listener;
-        listener.hear(&Event::StepEnded { object: &object, action, outcome: &outcome, elapsed });
+        listener.hear(&Event::StepEnded {
+            object: &object,
+            action,
+            outcome: &outcome,
+            elapsed: Duration::ZERO,
+        });
+        self.note(object, action, outcome, Duration::ZERO);
+    }
+
+    fn note(&mut self, object: Object, action: Action, outcome: Outcome, elapsed: Duration) {
         // A replacement has two parts; the worse one counts.
         let entry = Entry { action, outcome, elapsed };
         match self.ledger.entries.entry(object) {
@@ -339,7 +355,7 @@ impl<'a> Driver<'a, '_> {
                 Status::Done | Status::Failed | Status::Skipped(_) => continue,
             };
             if let Some((object, action)) = self.subject(task) {
-                self.note(object, action, outcome, Duration::ZERO);
+                self.tell(object, action, outcome);
             }
         }
     }

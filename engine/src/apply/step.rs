@@ -71,6 +71,8 @@ pub(super) struct Removal<'a> {
 pub(super) struct Ended {
     pub(super) object: Object,
     pub(super) action: Action,
+    /// Which part of a replacement it was.
+    pub(super) part: Action,
     pub(super) outcome: Outcome,
     /// What is there now, if it is what was wished.
     pub(super) value: Option<Value>,
@@ -102,13 +104,15 @@ impl<'a> Worker<'a> {
     pub(super) async fn make(&self, wish: Wish<'_>) -> Ended {
         let object = Object::current(wish.address.clone());
         let action = wish.step.action;
-        self.timed(object, action, async |object| self.try_to_make(object, &wish).await.map(Some)).await
+        let part = if matches!(action, Action::Replace { .. }) { Action::Create } else { action };
+        self.timed(object, action, part, async |object| self.try_to_make(object, &wish).await.map(Some)).await
     }
 
     /// Removes or forgets one thing.
     pub(super) async fn remove(&self, removal: Removal<'_>) -> Ended {
         let action = removal.step.action;
-        self.timed(removal.object.clone(), action, async |object| {
+        let part = if matches!(action, Action::Replace { .. }) { Action::Destroy } else { action };
+        self.timed(removal.object.clone(), action, part, async |object| {
             self.try_to_remove(object, &removal).await.map(|()| None)
         })
         .await
@@ -118,6 +122,7 @@ impl<'a> Worker<'a> {
         &self,
         object: Object,
         action: Action,
+        part: Action,
         work: impl AsyncFnOnce(&Object) -> Result<Option<Value>, Stop>,
     ) -> Ended {
         let started = self.hands.clock.now();
@@ -149,7 +154,7 @@ impl<'a> Worker<'a> {
         };
         let object =
             if matches!(action, Action::Replace { .. }) { Object::current(object.address) } else { object };
-        Ended { object, action, outcome, value, elapsed, lost }
+        Ended { object, action, part, outcome, value, elapsed, lost }
     }
 
     async fn try_to_make(&self, object: &Object, wish: &Wish<'_>) -> Result<Value, Stop> {
@@ -185,11 +190,12 @@ impl<'a> Worker<'a> {
             }
         }
         let operation = if change == Change::Create { Operation::Create } else { Operation::Update };
+        let part = if change == Change::Create { Action::Create } else { Action::Update };
         let record = self.record(wish, &wish.value, &wish.value);
         self.write(Write::Begin { object: object.clone(), intent: Intent { operation, record } }, false)
             .await?;
         let _room = self.room(&step.record.session).await;
-        self.hands.listener.hear(&Event::StepStarted { object, action: step.action });
+        self.hands.listener.hear(&Event::StepStarted { object, action: part });
         let begun = |plain: &Value| begun_again(state, object, step, plain);
         let mut attempt = Attempt { number: 1, elapsed: Duration::ZERO, seed: retry::seed(object) };
         let started = self.hands.clock.now();
@@ -269,7 +275,7 @@ impl<'a> Worker<'a> {
         let intent = Intent { operation: Operation::Destroy, record };
         self.write(Write::Begin { object: object.clone(), intent }, false).await?;
         let _room = self.room(&step.record.session).await;
-        self.hands.listener.hear(&Event::StepStarted { object, action: step.action });
+        self.hands.listener.hear(&Event::StepStarted { object, action: Action::Destroy });
         let mut attempt = Attempt { number: 1, elapsed: Duration::ZERO, seed: retry::seed(object) };
         let started = self.hands.clock.now();
         loop {

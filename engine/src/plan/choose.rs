@@ -85,7 +85,7 @@ pub(super) fn choose(
 }
 
 /// The instances that can be reached, and through which instance.
-fn reach(
+pub(super) fn reach(
     expansion: &Expansion<'_>,
     graph: &Graph,
     from: impl Iterator<Item = NodeIndex>,

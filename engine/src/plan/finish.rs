@@ -5,9 +5,12 @@ use std::sync::Arc;
 
 use fleet_lang::{Marks, Value};
 use fleet_syntax::Diagnostics;
+use petgraph::Direction;
 
+use super::choose::reach;
 use super::compare::{Planner, next_number};
 use super::dependencies::Dependencies;
+use super::remembered::Remembered;
 use super::{Action, Deferred, Goal, OutputChange, Plan, Step, Why};
 use crate::address::{Address, ScopePath, Target};
 use crate::encode::to_json;
@@ -39,6 +42,7 @@ impl Planner<'_> {
             };
             self.plan.deferred = expansion.deferred.iter().map(deferred).collect();
         }
+        self.create_first_behind(expansion, graph);
         self.remove_the_rest(expansion);
         self.remove_older();
         let older = self.plan.deposed.values_mut().flat_map(BTreeMap::values_mut);
@@ -84,6 +88,31 @@ impl Planner<'_> {
             let is_open = self.state.intents.contains_key(&Object::current(instance.address.clone()));
             if !is_known || is_open || step.moved_from.is_some() {
                 step.action = Action::Record;
+            }
+        }
+    }
+
+    /// What is replaced last must not lose what it depends on before: that is replaced in the same way.
+    fn create_first_behind(&mut self, expansion: &Expansion<'_>, graph: &Graph) {
+        let create_first = Action::Replace { create_first: true };
+        let is_first = |step: &Step| step.action == create_first;
+        let first: Vec<&Address> =
+            self.plan.steps.iter().filter(|(_, step)| is_first(step)).map(|(address, _)| address).collect();
+        if first.is_empty() {
+            return;
+        }
+        let instances = expansion.instances.iter().zip(&graph.instances);
+        let vertices = instances.filter(|(i, _)| self.plan.steps.get(&i.address).is_some_and(is_first));
+        let declared = reach(expansion, graph, vertices.map(|(_, vertex)| *vertex), Direction::Outgoing);
+        let remembered = Remembered::new(self.state.recorded.iter());
+        let rows =
+            remembered.dependencies(first.into_iter().filter_map(|address| remembered.number(address)));
+        let recorded = rows.into_keys().map(|row| remembered.rows[row as usize].0.clone());
+        for address in declared.into_keys().chain(recorded) {
+            if let Some(step) = self.plan.steps.get_mut(&address)
+                && matches!(step.action, Action::Replace { .. })
+            {
+                step.action = create_first;
             }
         }
     }

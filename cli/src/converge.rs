@@ -128,8 +128,9 @@ impl Site {
         &'c self,
         planned: Planned<'c>,
         running: &Running<'_>,
+        signals: &mut Signals,
         wave: usize,
-    ) -> Result<Applied<'c>, Failure> {
+    ) -> Applied<'c> {
         let stage = match self.configuration.outside.stage {
             Stage::Planning(then) => Stage::Applying(then),
             stage => stage,
@@ -148,13 +149,17 @@ impl Site {
             pace: running.pace,
         };
         self.runtime.block_on(async {
-            let signals = Signals::catch();
-            let signals = signals.map_err(|error| Failure::of("signals cannot be caught", &error))?;
             tokio::select! {
-                applied = apply(planned, &surroundings, &hands, wave) => Ok(applied),
+                applied = apply(planned, &surroundings, &hands, wave) => applied,
                 never = signals.forward(running.interrupt, running.listener) => match never {},
             }
         })
+    }
+
+    /// From now on signals do not end the process but wait for the next apply.
+    pub(crate) fn catch_signals(&self) -> Result<Signals, Failure> {
+        let _inside = self.runtime.enter();
+        Signals::catch().map_err(|error| Failure::of("signals cannot be caught", &error))
     }
 
     /// Why a secret could not be had, if so.

@@ -15,7 +15,7 @@ pub struct Signals {
 }
 
 impl Signals {
-    /// From now on the process does not end by them. Needs a runtime.
+    /// From now on, and for good, the process does not end by them. Needs a runtime.
     pub fn catch() -> io::Result<Signals> {
         Ok(Signals {
             interrupt: signal(SignalKind::interrupt())?,
@@ -24,8 +24,9 @@ impl Signals {
         })
     }
 
-    /// Passes them on for ever: run it beside what is to be interrupted, and drop it when that ends.
-    pub async fn forward(mut self, interrupt: &Interrupt, listener: &dyn Listener) -> Infallible {
+    /// Passes them on for ever: run it beside what is to be interrupted, and drop it when that ends. What comes while
+    /// nobody passes them on is kept for the next time.
+    pub async fn forward(&mut self, interrupt: &Interrupt, listener: &dyn Listener) -> Infallible {
         loop {
             self.next().await;
             let before = interrupt.urgency();

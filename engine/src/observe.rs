@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use fleet_lang::Value;
 use futures_util::future::join_all;
+use tracing::Instrument;
 
 use crate::address::Address;
 use crate::clock::Clock;
@@ -95,7 +96,8 @@ pub async fn observe(
     let look = sessions.into_iter().map(|(session, (settings, kinds))| async move {
         let started = clock.now();
         listener.hear(&Event::Observing { session: &session, questions: kinds.values().map(Vec::len).sum() });
-        let seen = look_at(readers, &session, &settings, kinds).await;
+        let span = tracing::info_span!("session", %session);
+        let seen = look_at(readers, &session, &settings, kinds).instrument(span).await;
         let failed = seen.iter().filter(|(_, sight)| sight.found.is_err()).count();
         listener.hear(&Event::Observed {
             session: &session,

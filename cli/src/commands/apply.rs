@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use fleet_engine::apply::{Applied, Pace};
-use fleet_engine::event::{Event, Listener};
+use fleet_engine::event::{Event, Ledger, Listener};
 use fleet_engine::interrupt::{Interrupt, Urgency};
 use fleet_engine::plan::{Goal, Options};
 use fleet_store::{Database, Holder, Summary};
@@ -69,7 +69,9 @@ pub(super) fn converge(
     let opened = site.runtime.block_on(Database::open(&site.backend, &holder, given.lock_timeout));
     let database = opened.map_err(|e| state_failure(&e))?;
     let progress = Progress::start(env, &given.progress, command_of(options.goal), Arc::new(site.clock))?;
-    let exit = waves(env, &site, &database, options, given, &progress);
+    let mut ledger = Ledger::default();
+    let exit = waves(env, &site, &database, options, given, &progress, &mut ledger);
+    progress.hear(&Event::Finished { ledger: &ledger });
     site.runtime.block_on(database.close(Summary::default())).map_err(|e| state_failure(&e))?;
     progress.finish()?;
     exit
@@ -82,10 +84,12 @@ fn waves(
     options: &Options,
     given: &Given,
     progress: &Progress,
+    ledger: &mut Ledger,
 ) -> Result<Exit, Failure> {
     let interrupt = Interrupt::new();
     let pace = Pace { parallelism: given.parallelism, timeout: given.step_timeout, ..Pace::default() };
     let running = Running { store: database, listener: progress, interrupt: &interrupt, pace };
+    let mut signals = None;
     let mut wave = 1;
     loop {
         let state = site.runtime.block_on(database.read()).map_err(|e| state_failure(&e))?;
@@ -93,17 +97,26 @@ fn waves(
         progress.pause();
         publish::print_text(env, &site.document(&planned, options))?;
         let (changes, waits) = (planned.plan.changes_anything(), !planned.plan.deferred.is_empty());
+        if changes && !given.auto_approve && given.progress.json {
+            let failure = Failure::new("with `--json` nobody is asked, nothing was done");
+            return Err(failure.help("add `--auto-approve`"));
+        }
         if changes && !given.auto_approve && !ask(env, options.goal)? {
             let failure = Failure::new("not approved, nothing was done");
             return Err(failure.help("answer `yes`, or use `--auto-approve`"));
         }
-        let Applied { ledger, expansion, problems, .. } = site.apply(planned, &running, wave)?;
-        progress.hear(&Event::Finished { ledger: &ledger });
+        let signals = match &mut signals {
+            Some(signals) => signals,
+            none => none.insert(site.catch_signals()?),
+        };
+        let Applied { ledger: of_wave, expansion, problems, .. } =
+            site.apply(planned, &running, signals, wave);
         progress.pause();
-        let good = site.tell(env, &problems)? && ledger.all_done();
+        let good = site.tell(env, &problems)? && of_wave.all_done();
         if changes {
-            writeln!(env.stdout, "{}", summary(&ledger))?;
+            writeln!(env.stdout, "{}", summary(&of_wave))?;
         }
+        ledger.extend(of_wave);
         if !good || !waits || !changes || interrupt.urgency() > Urgency::None {
             if options.goal == Goal::Converge {
                 print_outputs(env, expansion.outputs())?;

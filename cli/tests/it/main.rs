@@ -10,6 +10,7 @@ mod frame;
 mod init;
 mod log;
 mod pipelines;
+mod progress;
 mod providers;
 mod show;
 mod support;

@@ -14,6 +14,8 @@ use futures_util::future::{Either, select};
 
 use super::Hands;
 use super::retry::{self, Attempt};
+use tracing::Instrument;
+
 use crate::address::Address;
 use crate::diff::{diff, get};
 use crate::event::{Effect, Event, Failure, Outcome};
@@ -128,7 +130,8 @@ impl<'a> Worker<'a> {
         let started = self.hands.clock.now();
         let limit = self.hands.pace.timeout.unwrap_or_else(|| retry::timeout(action));
         let patience = self.hands.clock.sleep(limit);
-        let ended = match select(Box::pin(work(&object)), patience).await {
+        let span = tracing::info_span!("step", %object, action = action.word());
+        let ended = match select(Box::pin(work(&object).instrument(span)), patience).await {
             Either::Left((ended, _)) => ended,
             Either::Right(_) => Err(Stop::Unknown(format!(
                 "it took longer than {}; the next run will look what came of it",

@@ -60,6 +60,12 @@ impl Ledger {
         self.entries.values().filter(done).count()
     }
 
+    /// Adds a later part of the same run.
+    pub fn extend(&mut self, later: Ledger) {
+        self.entries.extend(later.entries);
+        self.elapsed = self.elapsed.saturating_add(later.elapsed);
+    }
+
     /// Whether everything was done.
     #[must_use]
     pub fn all_done(&self) -> bool {

@@ -113,6 +113,11 @@ pub enum Write {
         /// What is there; none if nothing is.
         recorded: Option<Recorded>,
     },
+    /// Nothing was done of what was begun; closes the intent.
+    Withdraw {
+        /// To whom.
+        object: Object,
+    },
     /// The new object of an address is there, and what was recorded is an older one now; closes the intent.
     Depose {
         /// Whose.

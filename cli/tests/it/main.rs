@@ -8,6 +8,7 @@ mod converge;
 mod fmt;
 mod frame;
 mod init;
+mod interrupt;
 mod log;
 mod pipelines;
 mod progress;

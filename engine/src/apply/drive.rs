@@ -174,7 +174,7 @@ impl<'a> Driver<'a, '_> {
                 let settings = self.settings(step);
                 let worker = self.worker;
                 let successor = (object.deposed.is_some()).then(|| self.current(&object.address)).flatten();
-                let removal = Removal { object, step, settings, successor };
+                let removal = Removal { object, step, settings, successor, state: self.state };
                 running.push(Box::pin(async move { (task, worker.remove(removal).await) }));
             }
             Task::Join | Task::Value(..) => self.schedule.done(task),
@@ -298,6 +298,11 @@ impl<'a> Driver<'a, '_> {
             self.worker.hands.listener.hear(&Event::StoreLost { message: &message, recovery: None });
             self.lost.get_or_insert(message);
             self.schedule.stop();
+        }
+        if outcome == Outcome::NotStarted {
+            // It is noted with the rest that is not begun any more.
+            self.schedule.stop();
+            return self.schedule.hand_back(task);
         }
         let is_done = outcome == Outcome::Done;
         let listener = self.worker.hands.listener;

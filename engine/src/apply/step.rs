@@ -5,10 +5,11 @@
 //! either, the intent stays open for the next run.
 
 use std::collections::BTreeMap;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use async_lock::{Mutex, Semaphore};
+use async_lock::{Mutex, Semaphore, SemaphoreGuard};
 use fleet_lang::Value;
 use futures_util::future::{Either, select};
 
@@ -19,6 +20,7 @@ use tracing::Instrument;
 use crate::address::Address;
 use crate::diff::{diff, get};
 use crate::event::{Effect, Event, Failure, Outcome};
+use crate::interrupt::Urgency;
 use crate::plan::{Action, Step, begun, chain, next_number};
 use crate::provider::{Reader, Session, Writer};
 use crate::render::brief;
@@ -67,6 +69,7 @@ pub(super) struct Removal<'a> {
     pub(super) settings: Option<Value>,
     /// What took the place of an older object.
     pub(super) successor: Option<Value>,
+    pub(super) state: &'a State,
 }
 
 /// How a step ended.
@@ -85,6 +88,8 @@ pub(super) struct Ended {
 
 /// Why a step was not done.
 enum Stop {
+    /// The run is to end, and nothing was touched yet.
+    NotStarted,
     Failed(Failure),
     Unknown(String),
     Lost { error: StoreError, touched: bool },
@@ -141,6 +146,7 @@ impl<'a> Worker<'a> {
         let elapsed = self.hands.clock.now().saturating_sub(started);
         let (outcome, value, lost) = match ended {
             Ok(value) => (Outcome::Done, value, None),
+            Err(Stop::NotStarted) => (Outcome::NotStarted, None, None),
             Err(Stop::Failed(failure)) => (Outcome::Failed(failure), None, None),
             Err(Stop::Unknown(why)) => (Outcome::Unknown(why), None, None),
             Err(Stop::Lost { error, touched }) => {
@@ -197,7 +203,7 @@ impl<'a> Worker<'a> {
         let record = self.record(wish, &wish.value, &wish.value);
         self.write(Write::Begin { object: object.clone(), intent: Intent { operation, record } }, false)
             .await?;
-        let _room = self.room(&step.record.session).await;
+        let _room = self.room_or_withdraw(object, step, state).await?;
         self.hands.listener.hear(&Event::StepStarted { object, action: part });
         let begun = |plain: &Value| begun_again(state, object, step, plain);
         let mut attempt = Attempt { number: 1, elapsed: Duration::ZERO, seed: retry::seed(object) };
@@ -277,7 +283,7 @@ impl<'a> Worker<'a> {
         let record = Recorded { value, ..step.record.clone() };
         let intent = Intent { operation: Operation::Destroy, record };
         self.write(Write::Begin { object: object.clone(), intent }, false).await?;
-        let _room = self.room(&step.record.session).await;
+        let _room = self.room_or_withdraw(object, step, removal.state).await?;
         self.hands.listener.hear(&Event::StepStarted { object, action: Action::Destroy });
         let mut attempt = Attempt { number: 1, elapsed: Duration::ZERO, seed: retry::seed(object) };
         let started = self.hands.clock.now();
@@ -331,7 +337,7 @@ impl<'a> Worker<'a> {
 
     async fn read(&self, wish: &Wish<'_>) -> Result<Value, Stop> {
         let line = self.connect(&wish.step.record.session, wish.settings.as_ref()).await?;
-        let _room = self.room(&wish.step.record.session).await;
+        let _room = self.room(&wish.step.record.session).await.ok_or(Stop::NotStarted)?;
         let plain = wish.value.clone().unmark_deep().0;
         let mut answers = line.reader.read(&wish.step.record.kind, vec![plain]).await;
         let answer = answers.pop().unwrap_or_else(|| Err(Error::permanent("the provider did not answer")));
@@ -354,11 +360,33 @@ impl<'a> Worker<'a> {
         Ok(connected.insert(Connected { reader, writer }).clone())
     }
 
-    /// Waits until the world may be touched once more.
-    async fn room(&self, session: &Session) -> [async_lock::SemaphoreGuard<'_>; 2] {
+    /// Waits until the world may be touched once more; `None` if the run is to end before that.
+    async fn room(&self, session: &Session) -> Option<[SemaphoreGuard<'_>; 2]> {
         let line = self.sessions.get(session).expect("every session of the plan has a line");
-        let of_session = line.room.acquire().await;
-        [of_session, self.all.acquire().await]
+        let interrupt = self.hands.interrupt;
+        let room = async { [line.room.acquire().await, self.all.acquire().await] };
+        let stop = interrupt.reached(Urgency::Stop);
+        match select(pin!(stop), pin!(room)).await {
+            Either::Left(_) => None,
+            Either::Right((room, _)) => Some(room),
+        }
+    }
+
+    /// The same for a step whose intent is written. If the run is to end, the intent is taken back: nothing was touched.
+    async fn room_or_withdraw(
+        &self,
+        object: &Object,
+        step: &Step,
+        state: &State,
+    ) -> Result<[SemaphoreGuard<'_>; 2], Stop> {
+        if let Some(room) = self.room(&step.record.session).await {
+            return Ok(room);
+        }
+        // An intent of an earlier run was replaced by this one, and what came of that may still have to be looked at.
+        if !state.intents.contains_key(object) {
+            self.write(Write::Withdraw { object: object.clone() }, false).await?;
+        }
+        Err(Stop::NotStarted)
     }
 
     async fn look(&self, line: &Connected, kind: &str, at: At<Value>) -> Result<Option<Value>, Error> {

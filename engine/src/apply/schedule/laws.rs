@@ -87,9 +87,18 @@ fn limits() -> impl Strategy<Value = Limits> {
     (0..5_usize, providers).prop_map(|(total, providers)| Limits { total, providers })
 }
 
+/// How a task that was handed out ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum End {
+    Done,
+    Failed,
+    HandedBack,
+}
+
 /// One decision of the driver: which of the running tasks ends, and how; whether to stop now.
-fn fate() -> impl Strategy<Value = (prop::sample::Index, bool, bool)> {
-    (any::<prop::sample::Index>(), prop::bool::weighted(0.25), prop::bool::weighted(0.03))
+fn fate() -> impl Strategy<Value = (prop::sample::Index, End, bool)> {
+    let end = prop_oneof![6 => Just(End::Done), 2 => Just(End::Failed), 1 => Just(End::HandedBack)];
+    (any::<prop::sample::Index>(), end, prop::bool::weighted(0.03))
 }
 
 proptest! {
@@ -99,7 +108,7 @@ proptest! {
     fn any_run_keeps_order_and_limits_and_accounts_for_every_task(
         world in world(),
         limits in limits(),
-        fates in prop::collection::vec(fate(), 14),
+        fates in prop::collection::vec(fate(), 100),
     ) {
         let mut schedule = world.schedule(&limits);
         let (mut running, mut handed_out) = (Vec::new(), BTreeSet::new());
@@ -112,7 +121,7 @@ proptest! {
             let limit = limits.providers.get(provider).copied().unwrap_or(usize::MAX);
             all < limits.total.max(1) && of_it < limit.max(1)
         };
-        for (which, fails, stops) in fates {
+        for (which, end, stops) in fates {
             while let Some(ready) = schedule.next() {
                 prop_assert!(!stopped, "{ready:?} after the stop");
                 let (Ready::Group(task) | Ready::Work(task)) = ready;
@@ -140,8 +149,12 @@ proptest! {
                 break;
             }
             let task = running.swap_remove(which.index(running.len()));
-            over.insert(task);
-            if fails {
+            if end == End::HandedBack {
+                handed_out.remove(&task);
+                schedule.hand_back(task);
+                prop_assert_eq!(schedule.status(task), Status::Ready);
+            } else if end == End::Failed {
+                over.insert(task);
                 failed.insert(task);
                 let mut expected = world.needing(task);
                 expected.retain(|task| !skipped.contains(task));
@@ -154,6 +167,7 @@ proptest! {
                 over.extend(&expected);
                 skipped.extend(expected);
             } else {
+                over.insert(task);
                 schedule.done(task);
             }
             if stops {

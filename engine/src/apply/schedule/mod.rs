@@ -137,6 +137,12 @@ impl Schedule {
         skipped
     }
 
+    /// A task that was handed out was not begun after all. It may be handed out again.
+    pub fn hand_back(&mut self, task: TaskId) {
+        self.end(task, Status::Ready);
+        self.make_ready(task);
+    }
+
     /// Nothing more is handed out.
     pub fn stop(&mut self) {
         self.stopped = true;

@@ -105,6 +105,7 @@ impl Batch {
                 }
                 self.net().settle(key, columns, serial);
             }
+            Write::Withdraw { object } => _ = self.net().intents.insert(Key::of(object), None),
             Write::Depose { address, number, recorded } => {
                 let columns = self.columns(recorded, sets)?;
                 let key = Key::of(&Object::current(address.clone()));

@@ -185,7 +185,7 @@ fn line(write: &Write) -> Option<String> {
             let object = Name::new(address, None);
             Line::Depose { object, number: *number, recorded: Entry::of(recorded).ok()? }
         }
-        Write::Begin { .. } | Write::Move { .. } | Write::Outputs(_) => return None,
+        Write::Begin { .. } | Write::Withdraw { .. } | Write::Move { .. } | Write::Outputs(_) => return None,
     };
     serde_json::to_string(&line).ok()
 }

@@ -92,7 +92,10 @@ enum Stop {
     NotStarted,
     Failed(Failure),
     Unknown(String),
-    Lost { error: StoreError, touched: bool },
+    Lost {
+        error: StoreError,
+        touched: bool,
+    },
 }
 
 impl<'a> Worker<'a> {

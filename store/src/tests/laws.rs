@@ -91,6 +91,7 @@ fn write() -> impl Strategy<Value = Write> {
         }),
         6 => (object(), prop::option::weighted(0.7, record()))
             .prop_map(|(object, recorded)| Write::Settle { object, recorded }),
+        2 => object().prop_map(|object| Write::Withdraw { object }),
         2 => (object(), 0..3_u32, record()).prop_map(|(object, number, recorded)| {
             Write::Depose { address: object.address, number, recorded }
         }),

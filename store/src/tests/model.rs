@@ -12,6 +12,7 @@ pub(super) fn apply(state: &mut State, write: &Write) -> bool {
             state.intents.remove(&object);
             put(state, object, recorded);
         }
+        Write::Withdraw { object } => _ = state.intents.remove(&object),
         Write::Depose { address, number, recorded } => {
             let older = Object { address: address.clone(), deposed: Some(number) };
             let current = Object::current(address.clone());

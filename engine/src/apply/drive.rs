@@ -354,14 +354,30 @@ impl<'a> Driver<'a, '_> {
     /// What was never begun, and what was left alone half-way.
     fn note_the_rest(&mut self) {
         for task in 0..self.tasks.len() {
-            let outcome = match self.schedule.status(task) {
-                Status::Waiting | Status::Ready => Outcome::NotStarted,
-                Status::Running => Outcome::Unknown("the run was aborted while it was under way".into()),
-                Status::Done | Status::Failed | Status::Skipped(_) => continue,
-            };
-            if let Some((object, action)) = self.subject(task) {
-                self.tell(object, action, outcome);
+            let status = self.schedule.status(task);
+            if matches!(status, Status::Done | Status::Failed | Status::Skipped(_)) {
+                continue;
             }
+            let Some((object, action)) = self.subject(task) else { continue };
+            let touching = status == Status::Running && self.is_touching(task);
+            let outcome = if touching {
+                Outcome::Unknown("the run was aborted while it was under way".into())
+            } else {
+                Outcome::NotStarted
+            };
+            self.tell(object, action, outcome);
+        }
+    }
+
+    /// Whether a task that runs does more than to wait for its turn.
+    fn is_touching(&self, task: TaskId) -> bool {
+        match &self.tasks[task] {
+            Task::Make(at) => {
+                let address = &self.again.expansion().instances[*at as usize].address;
+                self.worker.touching(&Object::current(address.clone())).is_some()
+            }
+            Task::Remove(object) => self.worker.touching(object).is_some(),
+            Task::Join | Task::Value(..) => false,
         }
     }
 

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 use std::pin::pin;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use async_lock::{Mutex, Semaphore, SemaphoreGuard};
@@ -35,6 +35,8 @@ pub(super) struct Worker<'a> {
     /// How many may touch the world, all together and through each session.
     all: Semaphore,
     sessions: BTreeMap<Session, Line>,
+    /// Since when each step has been touching the world.
+    touching: std::sync::Mutex<BTreeMap<Object, Duration>>,
 }
 
 /// The way to one session.
@@ -107,7 +109,17 @@ impl<'a> Worker<'a> {
                 lines.insert(session.clone(), Line { room, connected: Mutex::new(None) });
             }
         }
-        Worker { hands, all: Semaphore::new(hands.pace.parallelism.max(1)), sessions: lines }
+        Worker {
+            hands,
+            all: Semaphore::new(hands.pace.parallelism.max(1)),
+            sessions: lines,
+            touching: Default::default(),
+        }
+    }
+
+    /// Since when a step has been touching the world, if it does.
+    pub(super) fn touching(&self, object: &Object) -> Option<Duration> {
+        self.touching.lock().unwrap_or_else(PoisonError::into_inner).get(object).copied()
     }
 
     /// Makes, changes, reads or records one thing.
@@ -137,16 +149,28 @@ impl<'a> Worker<'a> {
     ) -> Ended {
         let started = self.hands.clock.now();
         let limit = self.hands.pace.timeout.unwrap_or_else(|| retry::timeout(action));
-        let patience = self.hands.clock.sleep(limit);
+        let patience = async {
+            let clock = self.hands.clock;
+            loop {
+                // The wait for its turn takes nothing of a step's time.
+                let since = self.touching(&object).unwrap_or_else(|| clock.now());
+                let left = since.saturating_add(limit).saturating_sub(clock.now());
+                if left.is_zero() {
+                    return;
+                }
+                clock.sleep(left).await;
+            }
+        };
         let span = tracing::info_span!("step", %object, action = action.word());
-        let ended = match select(Box::pin(work(&object).instrument(span)), patience).await {
+        let ended = match select(Box::pin(work(&object).instrument(span)), pin!(patience)).await {
             Either::Left((ended, _)) => ended,
             Either::Right(_) => Err(Stop::Unknown(format!(
                 "it took longer than {}; the next run will look what came of it",
                 humantime::format_duration(limit)
             ))),
         };
-        let elapsed = self.hands.clock.now().saturating_sub(started);
+        let touching = self.touching.lock().unwrap_or_else(PoisonError::into_inner).remove(&object);
+        let elapsed = self.hands.clock.now().saturating_sub(touching.unwrap_or(started));
         let (outcome, value, lost) = match ended {
             Ok(value) => (Outcome::Done, value, None),
             Err(Stop::NotStarted) => (Outcome::NotStarted, None, None),
@@ -206,7 +230,7 @@ impl<'a> Worker<'a> {
         let record = self.record(wish, &wish.value, &wish.value);
         self.write(Write::Begin { object: object.clone(), intent: Intent { operation, record } }, false)
             .await?;
-        let _room = self.room_or_withdraw(object, step, state).await?;
+        let _room = self.touch(object, step, state).await?;
         self.hands.listener.hear(&Event::StepStarted { object, action: part });
         let begun = |plain: &Value| begun_again(state, object, step, plain);
         let mut attempt = Attempt { number: 1, elapsed: Duration::ZERO, seed: retry::seed(object) };
@@ -286,7 +310,7 @@ impl<'a> Worker<'a> {
         let record = Recorded { value, ..step.record.clone() };
         let intent = Intent { operation: Operation::Destroy, record };
         self.write(Write::Begin { object: object.clone(), intent }, false).await?;
-        let _room = self.room_or_withdraw(object, step, removal.state).await?;
+        let _room = self.touch(object, step, removal.state).await?;
         self.hands.listener.hear(&Event::StepStarted { object, action: Action::Destroy });
         let mut attempt = Attempt { number: 1, elapsed: Duration::ZERO, seed: retry::seed(object) };
         let started = self.hands.clock.now();
@@ -375,14 +399,16 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// The same for a step whose intent is written. If the run is to end, the intent is taken back: nothing was touched.
-    async fn room_or_withdraw(
+    /// Waits until a step whose intent is written may touch the world. If the run is to end, the intent is taken back.
+    async fn touch(
         &self,
         object: &Object,
         step: &Step,
         state: &State,
     ) -> Result<[SemaphoreGuard<'_>; 2], Stop> {
         if let Some(room) = self.room(&step.record.session).await {
+            let mut touching = self.touching.lock().unwrap_or_else(PoisonError::into_inner);
+            touching.insert(object.clone(), self.hands.clock.now());
             return Ok(room);
         }
         // An intent of an earlier run was replaced by this one, and what came of that may still have to be looked at.

@@ -374,9 +374,9 @@ impl<'a> Driver<'a, '_> {
         match &self.tasks[task] {
             Task::Make(at) => {
                 let address = &self.again.expansion().instances[*at as usize].address;
-                self.worker.touching(&Object::current(address.clone())).is_some()
+                self.worker.is_touching(&Object::current(address.clone()))
             }
-            Task::Remove(object) => self.worker.touching(object).is_some(),
+            Task::Remove(object) => self.worker.is_touching(object),
             Task::Join | Task::Value(..) => false,
         }
     }

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 use std::pin::pin;
-use std::sync::{Arc, PoisonError};
+use std::sync::{Arc, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use async_lock::{Mutex, Semaphore, SemaphoreGuard};
@@ -35,8 +35,17 @@ pub(super) struct Worker<'a> {
     /// How many may touch the world, all together and through each session.
     all: Semaphore,
     sessions: BTreeMap<Session, Line>,
-    /// Since when each step has been touching the world.
-    touching: std::sync::Mutex<BTreeMap<Object, Duration>>,
+    /// Those whose intent is written.
+    turns: std::sync::Mutex<BTreeMap<Object, Turn>>,
+}
+
+/// How far a step is whose intent is written.
+#[derive(Clone, Copy)]
+enum Turn {
+    /// It waits for room.
+    Waiting,
+    /// It has been touching the world since then.
+    Since(Duration),
 }
 
 /// The way to one session.
@@ -113,13 +122,13 @@ impl<'a> Worker<'a> {
             hands,
             all: Semaphore::new(hands.pace.parallelism.max(1)),
             sessions: lines,
-            touching: Default::default(),
+            turns: Default::default(),
         }
     }
 
-    /// Since when a step has been touching the world, if it does.
-    pub(super) fn touching(&self, object: &Object) -> Option<Duration> {
-        self.touching.lock().unwrap_or_else(PoisonError::into_inner).get(object).copied()
+    /// Whether a step is touching the world.
+    pub(super) fn is_touching(&self, object: &Object) -> bool {
+        matches!(self.turns().get(object), Some(Turn::Since(_)))
     }
 
     /// Makes, changes, reads or records one thing.
@@ -152,8 +161,12 @@ impl<'a> Worker<'a> {
         let patience = async {
             let clock = self.hands.clock;
             loop {
-                // The wait for its turn takes nothing of a step's time.
-                let since = self.touching(&object).unwrap_or_else(|| clock.now());
+                let since = match self.turns().get(&object) {
+                    None => started,
+                    // The wait for its turn takes nothing of a step's time.
+                    Some(Turn::Waiting) => clock.now(),
+                    Some(Turn::Since(then)) => *then,
+                };
                 let left = since.saturating_add(limit).saturating_sub(clock.now());
                 if left.is_zero() {
                     return;
@@ -169,8 +182,11 @@ impl<'a> Worker<'a> {
                 humantime::format_duration(limit)
             ))),
         };
-        let touching = self.touching.lock().unwrap_or_else(PoisonError::into_inner).remove(&object);
-        let elapsed = self.hands.clock.now().saturating_sub(touching.unwrap_or(started));
+        let since = match self.turns().remove(&object) {
+            Some(Turn::Since(then)) => then,
+            Some(Turn::Waiting) | None => started,
+        };
+        let elapsed = self.hands.clock.now().saturating_sub(since);
         let (outcome, value, lost) = match ended {
             Ok(value) => (Outcome::Done, value, None),
             Err(Stop::NotStarted) => (Outcome::NotStarted, None, None),
@@ -188,8 +204,6 @@ impl<'a> Worker<'a> {
                 (outcome, None, lost)
             }
         };
-        let object =
-            if matches!(action, Action::Replace { .. }) { Object::current(object.address) } else { object };
         Ended { object, action, part, outcome, value, elapsed, lost }
     }
 
@@ -406,9 +420,9 @@ impl<'a> Worker<'a> {
         step: &Step,
         state: &State,
     ) -> Result<[SemaphoreGuard<'_>; 2], Stop> {
+        self.turns().insert(object.clone(), Turn::Waiting);
         if let Some(room) = self.room(&step.record.session).await {
-            let mut touching = self.touching.lock().unwrap_or_else(PoisonError::into_inner);
-            touching.insert(object.clone(), self.hands.clock.now());
+            self.turns().insert(object.clone(), Turn::Since(self.hands.clock.now()));
             return Ok(room);
         }
         // An intent of an earlier run was replaced by this one, and what came of that may still have to be looked at.
@@ -416,6 +430,10 @@ impl<'a> Worker<'a> {
             self.write(Write::Withdraw { object: object.clone() }, false).await?;
         }
         Err(Stop::NotStarted)
+    }
+
+    fn turns(&self) -> MutexGuard<'_, BTreeMap<Object, Turn>> {
+        self.turns.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     async fn look(&self, line: &Connected, kind: &str, at: At<Value>) -> Result<Option<Value>, Error> {

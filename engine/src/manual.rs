@@ -301,7 +301,7 @@ impl Field {
         match (from.presence, &from.default) {
             (Presence::Required, _) => words.push("required".into()),
             (Presence::Optional, Some(default)) => {
-                words.push(format!("default `{}`", one_line(&print(default))))
+                words.push(format!("default `{}`", one_line(&print(default))));
             }
             (Presence::Optional, None) => words.push("optional".into()),
             (Presence::OptionalComputed, _) => words.push("optional, otherwise reality decides".into()),

@@ -223,16 +223,14 @@ fn data<P: Provider>(name: &str) -> Result<&'static dyn Data<P::Reader>, Error> 
     P::DATA.iter().copied().find(|kind| kind.name() == name).ok_or_else(|| unknown(name))
 }
 
-/// The settings in the provider's own type; without a block everything is as if left out of it.
+/// The settings in the provider's own type; null stands for a block that is not there.
 fn configured<P: Provider>(settings: &Value) -> Result<P::Settings, Error> {
     let name = P::NAME;
-    let (is_configured, settings) = match settings.is_null() {
-        true => (false, P::Settings::schema().omitted()),
-        false => (true, settings.clone().unmark_deep().0),
-    };
+    let settings =
+        if settings.is_null() { P::Settings::schema().omitted() } else { settings.clone().unmark_deep().0 };
     P::Settings::from_value(&settings).map_err(|misfit| {
-        let error = Error::permanent(format!("provider `{name}` cannot be used: {misfit}"));
-        if is_configured { error } else { error.help(format!("add `provider \"{name}\" {{ … }}`")) }
+        let message = format!("provider `{name}` cannot be used: {misfit}");
+        Error::permanent(message).help(format!("configure it with `provider \"{name}\" {{ … }}`"))
     })
 }
 

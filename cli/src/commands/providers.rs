@@ -40,7 +40,7 @@ pub(crate) fn providers(env: &mut Env, args: &ProvidersArgs) -> Result<Exit, Fai
     let everything = manual(&env.providers());
     let manual = match &args.name {
         Some(name) => {
-            let near = nearest(name, everything.names().into_iter()).map(str::to_owned);
+            let near = nearest(name, everything.names()).map(str::to_owned);
             let found = everything.only(name);
             if found.is_empty() {
                 let failure = Failure::new(format!("there is no provider and no kind `{name}`"));

@@ -16,3 +16,4 @@ mod providers;
 mod show;
 mod support;
 mod validate;
+mod world;

@@ -27,7 +27,7 @@ use crate::order::{Order, order};
 use crate::provider::Session;
 use crate::refactor;
 use crate::reference::Use;
-use crate::schema::{Attribute, Catalog, Entry, Sort};
+use crate::schema::{Catalog, Entry, Sort};
 use crate::scope::{Node, NodeId, NodeItem, ScopeId, Scopes};
 
 pub use again::Again;
@@ -486,13 +486,8 @@ impl<'c> Expansion<'c> {
         if session.alias.is_some() {
             return None;
         }
-        let attributes =
-            catalog.find(Sort::Provider, &session.provider).map(|entry| &entry.schema.attributes);
-        let default = |(name, attribute): (&Arc<str>, &Attribute)| {
-            let null = || Value::null_of(attribute.ty.clone());
-            (name.clone(), attribute.default.clone().unwrap_or_else(null))
-        };
-        Some(Value::object(attributes.into_iter().flatten().map(default).collect()))
+        let entry = catalog.find(Sort::Provider, &session.provider);
+        Some(entry.map_or_else(Value::null, |entry| entry.schema.omitted()))
     }
 
     /// The outputs of the root module, in the order of the text.

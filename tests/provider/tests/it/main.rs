@@ -153,7 +153,7 @@ async fn settings_must_be_given() {
     let (registry, session) = (registry(), Session::of("test"));
     let error = registry.reader(&session, &Value::null()).await.err().unwrap();
     assert_eq!(error.to_string(), "provider `test` cannot be used: url: a string is needed, not null");
-    assert_eq!(error.help.as_deref(), Some("add `provider \"test\" { … }`"));
+    assert_eq!(error.help.as_deref(), Some("configure it with `provider \"test\" { … }`"));
     assert!(registry.find(Sort::Provider, "test").unwrap().schema.attributes["token"].sensitive);
 }
 

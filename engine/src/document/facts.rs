@@ -191,3 +191,85 @@ fn write(value: &Value, bytes: &mut Vec<u8>) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+    use crate::document::sample::{address, document_of, keyed, plan};
+
+    fn facts_of(plan: &Plan) -> Vec<Fact> {
+        document_of(plan).facts
+    }
+
+    #[test]
+    fn what_acts_is_relied_on_and_what_that_depends_on_and_nothing_else() {
+        let facts = facts_of(&plan());
+        let relied_on: BTreeSet<&str> = facts.iter().map(|fact| &*fact.address).collect();
+        // It is kept, and `core_file.motd` depends on it.
+        assert!(relied_on.contains("core_file.kept[0]") && relied_on.contains("core_file.motd"));
+        let mut plan = plan();
+        plan.steps.get_mut(&address("core_file.motd")).unwrap().record.depends_on = [].into();
+        let facts = facts_of(&plan);
+        assert!(!facts.iter().any(|fact| fact.address.starts_with("core_file.kept")));
+        assert!(!facts.iter().any(|fact| fact.address == "core_file.found"), "only its record changes");
+    }
+
+    #[test]
+    fn exactly_what_moves_is_named() {
+        let then = facts_of(&plan());
+        assert_eq!(moved(&then, &facts_of(&plan())), []);
+        let mut n_moved = 0;
+        for name in plan().steps.keys() {
+            let relied_on = then.iter().any(|fact| fact.address == name.to_string());
+            let check = |now: &Plan, what: What| {
+                let expected = Moved { address: name.to_string(), what };
+                let expected = if relied_on { vec![expected] } else { vec![] };
+                assert_eq!(moved(&then, &facts_of(now)), expected);
+            };
+            let Some(before) = plan().steps[name].before.clone() else {
+                let mut now = plan();
+                now.steps.get_mut(name).unwrap().before =
+                    Some(Value::object([("a".into(), 1.into())].into()));
+                check(&now, What::Appeared);
+                continue;
+            };
+            let mut gone = plan();
+            gone.steps.get_mut(name).unwrap().before = None;
+            check(&gone, What::Gone);
+            for attribute in before.entries().unwrap().keys() {
+                let mut now = plan();
+                let mut entries = before.entries().unwrap().clone();
+                entries.insert(attribute.clone(), "another".into());
+                now.steps.get_mut(name).unwrap().before = Some(Value::object(entries));
+                check(&now, What::Attribute(attribute.to_string()));
+                n_moved += 1;
+            }
+        }
+        assert!(n_moved > 20, "the sample has attributes");
+    }
+
+    #[test]
+    fn what_is_secret_has_a_keyed_digest_or_none() {
+        let step = &plan().steps[&address("macos_login.ci")];
+        let digests = |keyed: Option<&dyn Fn(&[u8]) -> String>| {
+            fact(&address("macos_login.ci"), None, step, keyed).found.unwrap()
+        };
+        assert!(digests(Some(&keyed))["password"].as_ref().unwrap().starts_with("keyed:"));
+        assert!(!digests(Some(&keyed))["user"].as_ref().unwrap().starts_with("keyed:"));
+        assert_eq!(digests(None)["password"], None);
+    }
+
+    #[test]
+    fn what_cannot_be_compared_has_not_moved() {
+        let one = |digest: Option<&str>| {
+            let found = Some([("a".to_owned(), digest.map(str::to_owned))].into());
+            vec![Fact { address: "x.y".to_owned(), deposed: None, found }]
+        };
+        assert_eq!(moved(&one(Some("1")), &one(Some("2"))).len(), 1);
+        assert_eq!(moved(&one(Some("1")), &one(None)), []);
+        assert_eq!(moved(&one(None), &one(Some("1"))), []);
+        assert_eq!(moved(&one(Some("1")), &[])[0].what, What::NotFound);
+    }
+}

@@ -13,6 +13,9 @@ pub mod of;
 pub mod saved;
 pub mod shown;
 
+#[cfg(test)]
+pub(crate) mod sample;
+
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Deserializer, Serialize};

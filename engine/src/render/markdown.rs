@@ -92,9 +92,12 @@ impl Section<'_> {
     }
 }
 
-/// Puts on the page what fits: the names of all things first, then what is to be said of each, in order.
+/// Puts on the page what fits: the names of all things first, those of short sections before those of long ones, then
+/// what is to be said of each, in order.
 fn fill(sections: &mut [Section<'_>], document: &Document, mut left: usize, limit: usize) {
-    for entry in sections.iter_mut().flat_map(|section| &mut section.entries) {
+    let mut short_first: Vec<_> = sections.iter_mut().collect();
+    short_first.sort_by_key(|section| section.entries.len());
+    for entry in short_first.into_iter().flat_map(|section| &mut section.entries) {
         let line = written(&entry.heading);
         let cost = length(&line);
         if cost <= left {
@@ -141,9 +144,19 @@ fn fill(sections: &mut [Section<'_>], document: &Document, mut left: usize, limi
     }
 }
 
-fn sections(document: &Document) -> Vec<Section<'_>> {
+fn sections<'a>(document: &'a Document) -> Vec<Section<'a>> {
     let mut sections = Vec::new();
-    let groups: [(Action, &str); 7] = [
+    let mut add = |title: String, open: bool, entries: Vec<Entry<'a>>| {
+        if !entries.is_empty() {
+            sections.push(Section { title, open, entries });
+        }
+    };
+    let warnings = document.warnings.iter().map(|warning| {
+        let (heading, particulars) = text::warning(warning);
+        entry(heading, Content::Lines(particulars))
+    });
+    add(count(document.warnings.len(), "warning", "warnings"), false, warnings.collect());
+    let groups = [
         (Action::Destroy, "to destroy"),
         (Action::Replace, "to replace"),
         (Action::Update, "to update"),
@@ -156,37 +169,20 @@ fn sections(document: &Document) -> Vec<Section<'_>> {
         let steps = document.steps.iter().filter(|step| step.action == action && !step.is_bookkeeping());
         let entries: Vec<_> = steps.map(|step| entry(step::heading(step), Content::Step(step))).collect();
         let open = matches!(action, Action::Destroy | Action::Replace);
-        sections.push(Section { title: format!("<b>{} {words}</b>", entries.len()), open, entries });
+        add(format!("<b>{} {words}</b>", entries.len()), open, entries);
     }
     let drift = step::drifted(document).map(|step| entry(step::drift_heading(step), Content::Drift(step)));
     let drift: Vec<_> = drift.collect();
-    let title = format!("{} changed outside of fleet", drift.len());
-    sections.push(Section { title, open: document.goal == Goal::RefreshOnly, entries: drift });
+    add(format!("{} changed outside of fleet", drift.len()), document.goal == Goal::RefreshOnly, drift);
     let mut outputs = step::outputs(&document.outputs, &mut Seen::default()).into_iter();
     let outputs = outputs.next().map(|first| entry(first, Content::Lines(outputs.collect())));
+    let title = format!("{} to change", count(document.outputs.len(), "output", "outputs"));
+    add(title, false, outputs.into_iter().collect());
     let plain =
         |lines: Vec<Line>| lines.into_iter().map(|line| entry(line, Content::Lines(Vec::new()))).collect();
-    let warnings = document.warnings.iter().map(|warning| {
-        let mut lines = text::warning(warning).into_iter();
-        let heading = lines.next().unwrap_or_else(|| Line::note(0, ""));
-        entry(heading, Content::Lines(lines.collect()))
-    });
-    let warnings: Vec<_> = warnings.collect();
-    for (title, entries) in [
-        (count(document.warnings.len(), "warning", "warnings"), warnings),
-        (
-            format!("{} to change", count(document.outputs.len(), "output", "outputs")),
-            outputs.into_iter().collect(),
-        ),
-        (
-            format!("{} to decide later, in the same apply", document.deferred.len()),
-            plain(text::deferred(document)),
-        ),
-        (format!("{} left out", document.left_out.len()), plain(text::left_out(document))),
-    ] {
-        sections.push(Section { title, open: false, entries });
-    }
-    sections.retain(|section| !section.entries.is_empty());
+    let title = format!("{} to decide later, in the same apply", document.deferred.len());
+    add(title, false, plain(text::deferred(document)));
+    add(format!("{} left out", document.left_out.len()), false, plain(text::left_out(document)));
     sections
 }
 

@@ -61,7 +61,9 @@ pub fn text(document: &Document, colour: Colour) -> String {
     }
     if !document.warnings.is_empty() {
         sheet.title("Warnings:");
-        sheet.lines(&document.warnings.iter().flat_map(warning).collect::<Vec<_>>());
+        for (heading, particulars) in document.warnings.iter().map(warning) {
+            sheet.paragraph(heading, &particulars);
+        }
     }
     if document.extra_rounds > 0 {
         let rounds = count(document.extra_rounds, "more time", "more times");
@@ -106,16 +108,17 @@ pub(super) fn left_out(document: &Document) -> Vec<Line> {
     lines
 }
 
-/// A warning with its particulars.
-pub(super) fn warning(warning: &Warning) -> Vec<Line> {
+/// A warning, and its particulars.
+pub(super) fn warning(warning: &Warning) -> (Line, Vec<Line>) {
     let mut whereabouts = Vec::new();
     if let Some(at) = &warning.at {
         whereabouts.push(format!("{}:{}", clean(&at.file), at.line));
     }
     whereabouts.extend(warning.address.as_deref().map(clean));
     let whereabouts = (!whereabouts.is_empty()).then(|| whereabouts.join(", "));
-    let mut lines = vec![step::named(Sign::Change, &clean(&warning.summary), whereabouts)];
-    lines.extend(warning.detail.lines().map(|line| Line::new(Sign::None, 1, clean(line))));
+    let heading = step::named(Sign::Change, &clean(&warning.summary), whereabouts);
+    let detail = warning.detail.lines().map(|line| Line::new(Sign::None, 1, clean(line)));
+    let mut lines: Vec<Line> = detail.collect();
     if let Some(help) = &warning.help {
         let help = help.lines().enumerate();
         lines.extend(help.map(|(i, line)| {
@@ -123,7 +126,7 @@ pub(super) fn warning(warning: &Warning) -> Vec<Line> {
             Line::new(Sign::None, 1, format!("{word}{}", clean(line)))
         }));
     }
-    lines
+    (heading, lines)
 }
 
 /// The name of the block of an instance, without any keys.

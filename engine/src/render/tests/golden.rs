@@ -2,7 +2,7 @@
 
 use insta::assert_snapshot;
 
-use super::sample::{document_of, plan};
+use crate::document::sample::{document_of, plan};
 use crate::document::{Document, saved};
 use crate::plan::Plan;
 use crate::render::{Colour, json, markdown, text};

@@ -7,8 +7,8 @@ use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
 use fleet_lang::{Marks, Type, Value};
 use proptest::prelude::*;
 
-use super::sample::{self, address, document_of, object, plan};
 use crate::diff::Change;
+use crate::document::sample::{self, address, document_of, object, plan};
 use crate::document::saved;
 use crate::plan::{Action, OutputChange, Plan, Step, Why};
 use crate::render::{Colour, json, markdown, text};

@@ -14,21 +14,21 @@ use crate::provider::Session;
 use crate::state::{Recorded, Sealed};
 
 /// Must not be found in anything that is made of the plan.
-pub(super) const SECRET: &str = "hunter2 \"<é&>\" correct-horse";
+pub(crate) const SECRET: &str = "hunter2 \"<é&>\" correct-horse";
 
-pub(super) fn address(text: &str) -> Address {
+pub(crate) fn address(text: &str) -> Address {
     Address::parse(text).unwrap_or_else(|| panic!("{text} is no address"))
 }
 
-pub(super) fn object<const N: usize>(entries: [(&str, Value); N]) -> Value {
+pub(crate) fn object<const N: usize>(entries: [(&str, Value); N]) -> Value {
     Value::object(entries.map(|(name, value)| (name.into(), value)).into())
 }
 
-pub(super) fn texts(items: &[&str]) -> Value {
+pub(crate) fn texts(items: &[&str]) -> Value {
     Value::list(Type::String, items.iter().map(|item| Value::from(*item)).collect())
 }
 
-pub(super) fn recorded(kind: &str, value: Value) -> Recorded {
+pub(crate) fn recorded(kind: &str, value: Value) -> Recorded {
     Recorded {
         session: Session { provider: "core".into(), alias: None, scope: ScopePath::default() },
         kind: kind.into(),
@@ -41,7 +41,7 @@ pub(super) fn recorded(kind: &str, value: Value) -> Recorded {
     }
 }
 
-pub(super) fn step(action: Action, why: Why, before: Option<Value>, after: Value) -> Step {
+pub(crate) fn step(action: Action, why: Why, before: Option<Value>, after: Value) -> Step {
     Step {
         action,
         why,
@@ -59,7 +59,7 @@ pub(super) fn step(action: Action, why: Why, before: Option<Value>, after: Value
 }
 
 /// The attributes in which two objects differ, as the planner lists them.
-pub(super) fn changes(before: &Value, after: &Value, forcing: &[&str]) -> Vec<Change> {
+pub(crate) fn changes(before: &Value, after: &Value, forcing: &[&str]) -> Vec<Change> {
     let (before, after) = (before.entries().unwrap(), after.entries().unwrap());
     let differs = |name: &&Arc<str>| before[*name] != after[*name];
     let change = |name: &Arc<str>| Change {
@@ -72,7 +72,7 @@ pub(super) fn changes(before: &Value, after: &Value, forcing: &[&str]) -> Vec<Ch
 }
 
 /// 200 lines, of which one may be another.
-pub(super) fn script(odd: &str) -> Value {
+pub(crate) fn script(odd: &str) -> Value {
     let lines: Vec<String> = (1..=200)
         .map(|n| if n == 120 { format!("echo {odd}\n") } else { format!("echo step {n}\n") })
         .collect();
@@ -84,7 +84,7 @@ fn file(path: &str, content: Value) -> Value {
 }
 
 /// Creates, a change in place of a long text, a replacement, a removal, a secret, something decided later, and the rest.
-pub(super) fn plan() -> Plan {
+pub(crate) fn plan() -> Plan {
     let mut plan = Plan { extra_rounds: 1, ..Plan::default() };
     let mut add = |name: &str, step: Step| plan.steps.insert(address(name), step);
 
@@ -217,14 +217,14 @@ pub(super) fn plan() -> Plan {
 }
 
 /// A digest with a key, good enough for a test: it hides what is digested.
-pub(super) fn keyed(bytes: &[u8]) -> String {
+pub(crate) fn keyed(bytes: &[u8]) -> String {
     format!(
         "keyed:{}",
         bytes.iter().fold(7_u32, |sum, byte| sum.wrapping_mul(31).wrapping_add(u32::from(*byte)))
     )
 }
 
-pub(super) fn document_of(plan: &Plan) -> Document {
+pub(crate) fn document_of(plan: &Plan) -> Document {
     let mut sources = Sources::default();
     let file = sources.add("main.fleet.hcl", "\n\nresource \"x\" \"y\" {}\n");
     let span = Span { file, start: 2, end: 10 };

@@ -51,6 +51,9 @@ pub fn is_printable(char: char) -> bool {
     use GeneralCategory::{
         Control, Format, LineSeparator, ParagraphSeparator, PrivateUse, SpaceSeparator, Surrogate, Unassigned,
     };
+    if char.is_ascii() {
+        return matches!(char, ' '..='~');
+    }
     match get_general_category(char) {
         SpaceSeparator => char == ' ',
         Control | Format | LineSeparator | ParagraphSeparator | PrivateUse | Surrogate | Unassigned => false,

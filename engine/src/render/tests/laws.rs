@@ -223,7 +223,7 @@ fn check_page(page: &str) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(96) })]
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(64) })]
 
     #[test]
     fn nothing_speaks_to_the_terminal_but_our_colours(document in documents()) {

@@ -119,7 +119,7 @@ fn plan_with(value: &Value, hidden: bool) -> Plan {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(96) })]
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(64) })]
 
     #[test]
     fn nothing_secret_is_in_any_form(

@@ -3,10 +3,12 @@
 //! A value stands beside its type, `{"type": "number", "value": 1}`. Where a type is open (`any`), the pair stands
 //! again. Whole numbers of 64 bits are JSON numbers, all others are texts, because JSON readers round.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
+use fleet_lang::print::is_printable;
 use fleet_lang::{Kind, Number, Type, Value};
 use serde_json::{Map, Value as Json, json};
 
@@ -31,6 +33,25 @@ pub fn to_json(value: &Value) -> Result<Json, Unwritable> {
 /// Reads what [`to_json`] wrote.
 pub fn from_json(json: &Json) -> Result<Value, Unreadable> {
     decode(json, &Type::Any)
+}
+
+/// JSON that may end on a terminal: JSON lets most control characters stand in strings as they are, and here they are
+/// escaped. Line breaks between the parts of the JSON stay.
+#[must_use]
+pub fn safe_to_print(json: &str) -> Cow<'_, str> {
+    let raw = |c: char| !is_printable(c) && c != '\n';
+    if !json.contains(raw) {
+        return json.into();
+    }
+    let mut text = String::with_capacity(json.len() + 16);
+    for c in json.chars() {
+        if raw(c) {
+            c.encode_utf16(&mut [0; 2]).iter().for_each(|unit| text.push_str(&format!("\\u{unit:04x}")));
+        } else {
+            text.push(c);
+        }
+    }
+    text.into()
 }
 
 impl fmt::Display for Unwritable {

@@ -4,8 +4,8 @@ use std::io::{self, Write};
 use std::sync::{Mutex, PoisonError};
 use std::time::SystemTime;
 
+use fleet_engine::encode::safe_to_print;
 use fleet_engine::event::{Event, Listener};
-use fleet_lang::print::is_printable;
 use serde::Serialize;
 
 /// Rises when a field changes its meaning or goes away; new fields and types do not raise it.
@@ -61,30 +61,10 @@ impl Sink {
         if self.error.is_some() {
             return;
         }
-        let line = format!("{}\n", escape(text));
+        let line = format!("{}\n", safe_to_print(text));
         let written = self.writer.write_all(line.as_bytes()).and_then(|()| self.writer.flush());
         self.error = written.err();
     }
-}
-
-/// JSON lets most control characters stand as they are. The stream may end on a terminal, so they are escaped here;
-/// they can only be inside strings.
-fn escape(json: &str) -> std::borrow::Cow<'_, str> {
-    let raw = |c: char| !c.is_ascii_graphic() && c != ' ' && !is_printable(c);
-    if !json.contains(raw) {
-        return json.into();
-    }
-    let mut text = String::with_capacity(json.len() + 16);
-    for c in json.chars() {
-        if raw(c) {
-            let units =
-                c.encode_utf16(&mut [0; 2]).iter().map(|unit| format!("\\u{unit:04x}")).collect::<String>();
-            text.push_str(&units);
-        } else {
-            text.push(c);
-        }
-    }
-    text.into()
 }
 
 #[cfg(test)]
@@ -92,6 +72,8 @@ mod tests {
     use std::collections::BTreeSet;
     use std::sync::Arc;
     use std::time::Duration;
+
+    use fleet_lang::print::is_printable;
 
     use super::super::testing::{Script, Stuck, Text};
     use super::*;

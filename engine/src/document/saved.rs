@@ -17,6 +17,7 @@ use serde_json::value::RawValue;
 use sha2::{Digest, Sha256};
 
 use super::{Document, FORMAT};
+use crate::encode::safe_to_print;
 
 /// Files larger than this are compressed.
 const COMPRESSED_FROM: usize = 1 << 20;
@@ -55,7 +56,8 @@ struct Envelope<'a> {
 /// The content of the file.
 #[must_use]
 pub fn write(document: &Document) -> Vec<u8> {
-    let document = serde_json::value::to_raw_value(document).expect("plain data is JSON");
+    let document = serde_json::to_string(document).expect("plain data is JSON");
+    let document = RawValue::from_string(safe_to_print(&document).into_owned()).expect("it still is");
     let digest = digest(document.get());
     let envelope = Envelope { fleet_plan: FORMAT, digest, document: &document };
     let mut json = serde_json::to_vec(&envelope).expect("plain data is JSON");

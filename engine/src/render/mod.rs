@@ -27,13 +27,13 @@ pub use text::{Colour, text};
 use fleet_lang::Value;
 
 use crate::document::{Document, Shown};
+use crate::encode::safe_to_print;
 
 /// The document itself, for programs.
 #[must_use]
 pub fn json(document: &Document) -> String {
-    let mut json = serde_json::to_string_pretty(document).expect("plain data is JSON");
-    json.push('\n');
-    json
+    let json = serde_json::to_string_pretty(document).expect("plain data is JSON");
+    safe_to_print(&json).into_owned() + "\n"
 }
 
 /// A value on one line, with secrets hidden; of what takes several lines, how much there is.

@@ -231,6 +231,11 @@ proptest! {
         let odd = |c: &char| !fleet_lang::print::is_printable(*c) && *c != '\n' && *c != '\t';
         prop_assert_eq!(plain.chars().find(odd), None);
         prop_assert_eq!(without_colours(&text(&document, Colour::Ansi)), plain);
+        // A large one is compressed, and nothing that a terminal is shown.
+        let file = String::from_utf8(saved::write(&document)).unwrap_or_default();
+        for other in [json(&document), markdown(&document), file] {
+            prop_assert_eq!(other.chars().find(odd), None);
+        }
     }
 
     #[test]

@@ -27,6 +27,9 @@ pub struct Fact {
     pub found: Option<BTreeMap<String, Option<String>>>,
 }
 
+/// The digest of what is sensitive, with a key.
+pub type Keyed<'a> = &'a dyn Fn(&[u8]) -> String;
+
 /// Something that is not as it was when the plan was made.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Moved {
@@ -51,7 +54,7 @@ pub enum What {
 
 /// What a plan relies on, in the order of the addresses.
 #[must_use]
-pub fn facts(plan: &Plan, keyed: Option<&dyn Fn(&[u8]) -> String>) -> Vec<Fact> {
+pub fn facts(plan: &Plan, keyed: Option<Keyed<'_>>) -> Vec<Fact> {
     let relied_on = relied_on(plan);
     let current = plan.steps.iter().filter(|(address, _)| relied_on.contains(*address));
     let current = current.map(|(address, step)| (address, None, step));
@@ -137,12 +140,7 @@ fn block(scope: &[ScopeStep], item: Option<&Item>) -> String {
     name
 }
 
-fn fact(
-    address: &Address,
-    deposed: Option<u32>,
-    step: &Step,
-    keyed: Option<&dyn Fn(&[u8]) -> String>,
-) -> Fact {
+fn fact(address: &Address, deposed: Option<u32>, step: &Step, keyed: Option<Keyed<'_>>) -> Fact {
     let address = address.to_string();
     let secret = Secret::of(step);
     let digest = |name: &str, value: &Value| {
@@ -253,9 +251,8 @@ mod tests {
     #[test]
     fn what_is_secret_has_a_keyed_digest_or_none() {
         let step = &plan().steps[&address("macos_login.ci")];
-        let digests = |keyed: Option<&dyn Fn(&[u8]) -> String>| {
-            fact(&address("macos_login.ci"), None, step, keyed).found.unwrap()
-        };
+        let digests =
+            |keyed: Option<Keyed<'_>>| fact(&address("macos_login.ci"), None, step, keyed).found.unwrap();
         assert!(digests(Some(&keyed))["password"].as_ref().unwrap().starts_with("keyed:"));
         assert!(!digests(Some(&keyed))["user"].as_ref().unwrap().starts_with("keyed:"));
         assert_eq!(digests(None)["password"], None);

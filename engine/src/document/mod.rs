@@ -20,7 +20,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Deserializer, Serialize};
 
-pub use facts::Fact;
+pub use facts::{Fact, Keyed};
 pub use of::Context;
 pub use shown::Shown;
 

@@ -7,7 +7,7 @@ use fleet_lang::{Marks, Value};
 use fleet_syntax::diagnostic::Severity;
 use fleet_syntax::{Diagnostics, Sources, Span};
 
-use super::facts::facts;
+use super::facts::{Keyed, facts};
 use super::{
     Action, Attributes, Because, Change, Deferred, Document, Drift, FORMAT, Goal, Header, LeftOut, Output,
     Place, Reason, Shown, Step, Summary, Warning,
@@ -24,7 +24,7 @@ pub struct Context<'a> {
     /// The texts that places lie in.
     pub sources: &'a Sources,
     /// The keyed digest for what is sensitive; without one there are no digests of it.
-    pub keyed: Option<&'a dyn Fn(&[u8]) -> String>,
+    pub keyed: Option<Keyed<'a>>,
 }
 
 impl Document {

@@ -80,7 +80,7 @@ impl Body<'_> {
             }
         }
         match inline(value) {
-            Some(text) => self.line(sign, level, lead, text, note),
+            Some(text) => self.line(sign, level, lead, &text, note),
             None => self.whole_within(("", ""), sign, level, lead, value, note),
         }
     }
@@ -96,7 +96,7 @@ impl Body<'_> {
         note: Option<&str>,
     ) {
         let (start, end) = brackets(value);
-        self.line(sign, level, lead, format!("{open}{start}"), note);
+        self.line(sign, level, lead, &format!("{open}{start}"), note);
         match value {
             Shown::List(items) | Shown::Set(items) => {
                 items.iter().for_each(|item| self.whole(sign, level + 1, &Lead::default(), item, None));
@@ -120,7 +120,7 @@ impl Body<'_> {
             let hidden = if whole { "changes" } else { "changes where it is hidden" };
             let note = note.map_or(hidden.to_owned(), |note| format!("{hidden}, {note}"));
             let text = inline(after).unwrap_or_else(|| "…".to_owned());
-            return self.line(Sign::Change, level, lead, text, Some(&note));
+            return self.line(Sign::Change, level, lead, &text, Some(&note));
         }
         match (before, after) {
             (Shown::Text(before), Shown::Text(after)) => self.text(level, lead, before, after, note),
@@ -146,7 +146,7 @@ impl Body<'_> {
             }
             _ => {
                 let (before, after) = quoted_pair(before, after);
-                self.two(level, lead, before, after, note);
+                self.two(level, lead, &before, &after, note);
             }
         }
     }
@@ -162,7 +162,7 @@ impl Body<'_> {
         note: Option<&str>,
     ) {
         let (start, end) = brackets(after);
-        self.line(Sign::Change, level, lead, format!("{open}{start}"), note);
+        self.line(Sign::Change, level, lead, &format!("{open}{start}"), note);
         let (rows, same, noun) = match (before, after) {
             (Shown::Map(before), Shown::Map(after)) => {
                 let (rows, same) = map_rows(before, after);
@@ -199,7 +199,7 @@ impl Body<'_> {
     /// Writes one value and the other, or one below the other if one of them takes several lines.
     fn arrow(&mut self, level: usize, lead: &Lead, before: &Shown, after: &Shown, note: Option<&str>) {
         match (inline(before), inline(after)) {
-            (Some(before), Some(after)) => self.two(level, lead, before, after, note),
+            (Some(before), Some(after)) => self.two(level, lead, &before, &after, note),
             _ => {
                 self.whole(Sign::Remove, level, lead, before, None);
                 self.whole(Sign::Add, level, lead, after, note);
@@ -207,17 +207,17 @@ impl Body<'_> {
         }
     }
 
-    fn two(&mut self, level: usize, lead: &Lead, before: String, after: String, note: Option<&str>) {
+    fn two(&mut self, level: usize, lead: &Lead, before: &str, after: &str, note: Option<&str>) {
         if lead.width + before.width() + after.width() <= WIDEST_CHANGE {
-            return self.line(Sign::Change, level, lead, format!("{before} → {after}"), note);
+            return self.line(Sign::Change, level, lead, &format!("{before} → {after}"), note);
         }
         self.line(Sign::Change, level, lead, before, None);
         let indent = Lead { text: " ".repeat(lead.width.saturating_sub(2)), width: 0 };
-        self.line(Sign::None, level, &indent, format!("→ {after}"), note);
+        self.line(Sign::None, level, &indent, &format!("→ {after}"), note);
     }
 
     /// Writes one line.
-    pub(super) fn line(&mut self, sign: Sign, level: usize, lead: &Lead, text: String, note: Option<&str>) {
+    pub(super) fn line(&mut self, sign: Sign, level: usize, lead: &Lead, text: &str, note: Option<&str>) {
         let line = Line::new(sign, level, format!("{}{text}", lead.text));
         self.lines.push(match note {
             Some(note) => line.with(Style::Alarm, format!("  # {note}")),

@@ -245,7 +245,7 @@ fn html(text: &str) -> String {
         match char {
             // A line that starts with HTML holds no Markdown, but GitHub looks for names and numbers in it.
             '&' | '<' | '>' | '"' | '\'' | '`' | '@' | '#' => {
-                escaped.push_str(&format!("&#{};", u32::from(char)))
+                escaped.push_str(&format!("&#{};", u32::from(char)));
             }
             _ => escaped.push(char),
         }

@@ -127,8 +127,7 @@ impl Body<'_> {
         let entries = present_entries(object);
         let width = widest(entries.iter().map(|(label, _)| &**label));
         for (label, value) in entries {
-            let text = brief(value);
-            self.line(sign, 1, &Lead::new(&label, width), text, None);
+            self.line(sign, 1, &Lead::new(&label, width), &brief(value), None);
         }
     }
 

@@ -37,7 +37,7 @@ pub fn text(document: &Document, colour: Colour) -> String {
     if has_drifted {
         sheet.title("Changed outside of fleet:");
         for step in drifted {
-            sheet.paragraph(step::drift_heading(step), &step::drift_body(step, document.goal, &mut seen));
+            sheet.paragraph(&step::drift_heading(step), &step::drift_body(step, document.goal, &mut seen));
         }
     }
     let mut shown = document.steps.iter().filter(|step| !step.is_bookkeeping()).peekable();
@@ -45,7 +45,7 @@ pub fn text(document: &Document, colour: Colour) -> String {
         sheet.title("What apply will do:");
     }
     for step in shown {
-        sheet.paragraph(step::heading(step), &step::body(step, &mut seen));
+        sheet.paragraph(&step::heading(step), &step::body(step, &mut seen));
     }
     if !document.deferred.is_empty() {
         sheet.title("Decided later, in the same apply:");
@@ -62,7 +62,7 @@ pub fn text(document: &Document, colour: Colour) -> String {
     if !document.warnings.is_empty() {
         sheet.title("Warnings:");
         for (heading, particulars) in document.warnings.iter().map(warning) {
-            sheet.paragraph(heading, &particulars);
+            sheet.paragraph(&heading, &particulars);
         }
     }
     if document.extra_rounds > 0 {
@@ -162,8 +162,8 @@ impl Sheet {
         self.gap();
     }
 
-    fn paragraph(&mut self, heading: Line, body: &[Line]) {
-        self.line(&heading);
+    fn paragraph(&mut self, heading: &Line, body: &[Line]) {
+        self.line(heading);
         self.lines(body);
     }
 

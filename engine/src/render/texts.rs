@@ -28,9 +28,9 @@ impl Body<'_> {
         let lines = paper.lines_of(sign, level + 1, text);
         let heading = format!("{}{}", count(text.lines().count(), "line", "lines"), paper.remark());
         if let Some(place) = self.shown_before(None, text, lines.len()) {
-            return self.line(sign, level, lead, format!("{heading}, the same as in {place}"), note);
+            return self.line(sign, level, lead, &format!("{heading}, the same as in {place}"), note);
         }
-        self.line(sign, level, lead, format!("{heading}:"), note);
+        self.line(sign, level, lead, &format!("{heading}:"), note);
         self.lines.extend(lines);
     }
 
@@ -86,11 +86,11 @@ impl Body<'_> {
                 Sign::Change,
                 level,
                 lead,
-                format!("{heading}, the same change as in {place}"),
+                &format!("{heading}, the same change as in {place}"),
                 note,
             );
         }
-        self.line(Sign::Change, level, lead, format!("{heading}:"), note);
+        self.line(Sign::Change, level, lead, &format!("{heading}:"), note);
         self.lines.extend(lines);
     }
 

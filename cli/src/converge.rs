@@ -192,7 +192,8 @@ impl Site {
         let diagnostics = configuration.diagnostics.iter().chain(&planned.warnings).cloned().collect();
         let keyed = |bytes: &[u8]| self.sealer.digest(bytes);
         let sources = &configuration.sources;
-        let context = Context { header, diagnostics: &diagnostics, sources, keyed: Some(&keyed) };
+        let catalog = &self.providers;
+        let context = Context { header, diagnostics: &diagnostics, catalog, sources, keyed: Some(&keyed) };
         Document::of(&planned.plan, &context)
     }
 

@@ -57,5 +57,5 @@ pub(crate) fn plan(env: &mut Env, args: &PlanArgs) -> Result<Exit, Failure> {
     if let Some(path) = &args.out {
         publish::save(env, &document, path)?;
     }
-    Ok(if args.detailed_exitcode && planned.plan.changes_anything() { Exit::Changes } else { Exit::Done })
+    Ok(if args.detailed_exitcode && !document.summary.is_empty() { Exit::Changes } else { Exit::Done })
 }

@@ -6,14 +6,16 @@
 //! Digests of what is sensitive are keyed, so that nobody can try values until one fits; without a key there are none.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::sync::Arc;
 
 use fleet_lang::{Kind, Value};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use super::of::Secret;
+use super::secret::Secret;
 use crate::address::{Address, Item, ScopeStep};
 use crate::plan::{Action, Plan, Step};
+use crate::schema::Catalog;
 
 /// What was found at one address.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -54,15 +56,20 @@ pub enum What {
 
 /// What a plan relies on, in the order of the addresses.
 #[must_use]
-pub fn facts(plan: &Plan, keyed: Option<Keyed<'_>>) -> Vec<Fact> {
+pub fn facts(plan: &Plan, catalog: &dyn Catalog, keyed: Option<Keyed<'_>>) -> Vec<Fact> {
     let relied_on = relied_on(plan);
-    let current = plan.steps.iter().filter(|(address, _)| relied_on.contains(*address));
+    // What is read during apply was not found to be anything yet.
+    let current = plan
+        .steps
+        .iter()
+        .filter(|(address, step)| relied_on.contains(*address) && step.action != Action::Read);
     let current = current.map(|(address, step)| (address, None, step));
     let older = plan
         .deposed
         .iter()
         .flat_map(|(address, steps)| steps.iter().map(move |(number, step)| (address, Some(*number), step)));
-    current.chain(older).map(|(address, deposed, step)| fact(address, deposed, step, keyed)).collect()
+    let all = current.chain(older);
+    all.map(|(address, deposed, step)| fact(address, deposed, step, catalog, keyed)).collect()
 }
 
 /// What the plan relied on that is not so any more, each by its name. An attribute without a digest on either side
@@ -140,9 +147,18 @@ fn block(scope: &[ScopeStep], item: Option<&Item>) -> String {
     name
 }
 
-fn fact(address: &Address, deposed: Option<u32>, step: &Step, keyed: Option<Keyed<'_>>) -> Fact {
+fn fact(
+    address: &Address,
+    deposed: Option<u32>,
+    step: &Step,
+    catalog: &dyn Catalog,
+    keyed: Option<Keyed<'_>>,
+) -> Fact {
+    let secret = Secret::of(catalog, address, step);
+    // What data says was read as the plan was made, and is kept as its result.
+    let is_read = matches!(address.item, Item::Data(..)) && step.looked;
+    let found = if is_read { Some(&step.record.value) } else { step.before.as_ref() };
     let address = address.to_string();
-    let secret = Secret::of(step);
     let digest = |name: &str, value: &Value| {
         // The place is part of what is digested, so that equal secrets in two places do not look equal.
         let mut bytes = format!("{address}\0{name}\0").into_bytes();
@@ -153,41 +169,50 @@ fn fact(address: &Address, deposed: Option<u32>, step: &Step, keyed: Option<Keye
             Some(hex::encode(Sha256::digest(&bytes)))
         }
     };
-    let entries = step.before.as_ref().map(|before| before.entries().into_iter().flatten());
-    let found =
-        entries.map(|entries| entries.map(|(name, value)| (name.to_string(), digest(name, value))).collect());
+    let found = found.map(|found| {
+        let entries = found.entries().into_iter().flatten();
+        entries.map(|(name, value)| (name.to_string(), digest(name, value))).collect()
+    });
     Fact { address, deposed, found }
 }
 
 /// A value as bytes, the same for equal values and for no others.
 fn write(value: &Value, bytes: &mut Vec<u8>) {
-    let text = |text: &str, bytes: &mut Vec<u8>| {
-        bytes.extend((text.len() as u64).to_le_bytes());
-        bytes.extend(text.as_bytes());
-    };
     match &value.kind {
         Kind::Null(_) => bytes.push(b'0'),
         Kind::Unknown(_) => bytes.push(b'?'),
         Kind::Bool(value) => bytes.extend([b'b', u8::from(*value)]),
         Kind::Number(number) => {
             bytes.push(b'n');
-            text(&number.to_exact_text(), bytes);
+            write_text(&number.to_exact_text(), bytes);
         }
         Kind::String(string) => {
             bytes.push(b's');
-            text(string, bytes);
+            write_text(string, bytes);
         }
-        Kind::List(_) | Kind::Set(_) | Kind::Tuple(_) | Kind::Map(_) | Kind::Object(_) => {
+        Kind::List(_) | Kind::Set(_) | Kind::Tuple(_) => {
             let items = value.items().unwrap_or_default();
-            bytes.push(b'[');
+            bytes.push(b'l');
+            bytes.extend((items.len() as u64).to_le_bytes());
             items.iter().for_each(|item| write(item, bytes));
-            for (name, entry) in value.entries().into_iter().flatten() {
-                text(name, bytes);
-                write(entry, bytes);
-            }
-            bytes.push(b']');
         }
+        Kind::Map(entries) => write_entries(&entries.items, bytes),
+        Kind::Object(entries) => write_entries(entries, bytes),
     }
+}
+
+fn write_entries(entries: &BTreeMap<Arc<str>, Value>, bytes: &mut Vec<u8>) {
+    bytes.push(b'm');
+    bytes.extend((entries.len() as u64).to_le_bytes());
+    for (name, entry) in entries {
+        write_text(name, bytes);
+        write(entry, bytes);
+    }
+}
+
+fn write_text(text: &str, bytes: &mut Vec<u8>) {
+    bytes.extend((text.len() as u64).to_le_bytes());
+    bytes.extend(text.as_bytes());
 }
 
 #[cfg(test)]
@@ -195,7 +220,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
-    use crate::document::sample::{address, document_of, keyed, plan};
+    use crate::document::sample::{Kinds, address, document_of, keyed, object, plan};
 
     fn facts_of(plan: &Plan) -> Vec<Fact> {
         document_of(plan).facts
@@ -226,6 +251,9 @@ mod tests {
                 let expected = if relied_on { vec![expected] } else { vec![] };
                 assert_eq!(moved(&then, &facts_of(now)), expected);
             };
+            if matches!(name.item, Item::Data(..)) {
+                continue;
+            }
             let Some(before) = plan().steps[name].before.clone() else {
                 let mut now = plan();
                 now.steps.get_mut(name).unwrap().before =
@@ -249,10 +277,22 @@ mod tests {
     }
 
     #[test]
+    fn what_data_said_is_a_fact() {
+        let then = facts_of(&plan());
+        let mut now = plan();
+        let data = now.steps.get_mut(&address("data.core_file.size")).unwrap();
+        data.record.value = object([("path", "/etc/size".into()), ("size", 8.into())]);
+        let expected =
+            Moved { address: "data.core_file.size".to_owned(), what: What::Attribute("size".to_owned()) };
+        assert_eq!(moved(&then, &facts_of(&now)), [expected]);
+    }
+
+    #[test]
     fn what_is_secret_has_a_keyed_digest_or_none() {
         let step = &plan().steps[&address("macos_login.ci")];
-        let digests =
-            |keyed: Option<Keyed<'_>>| fact(&address("macos_login.ci"), None, step, keyed).found.unwrap();
+        let digests = |keyed: Option<Keyed<'_>>| {
+            fact(&address("macos_login.ci"), None, step, &Kinds, keyed).found.unwrap()
+        };
         assert!(digests(Some(&keyed))["password"].as_ref().unwrap().starts_with("keyed:"));
         assert!(!digests(Some(&keyed))["user"].as_ref().unwrap().starts_with("keyed:"));
         assert_eq!(digests(None)["password"], None);

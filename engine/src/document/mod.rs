@@ -4,13 +4,14 @@
 //! plain data with names of its own: a change of the planner does not change the format by accident.
 //!
 //! 1. [`shown`]: values, with marks in place of what must not be shown and of what is not known
-//! 2. [`of`]: a plan → its document
+//! 2. [`of`]: a plan → its document; [`secret`]: what of it must not be shown
 //! 3. [`facts`]: what the plan relied on, as digests, and which of it has moved since
 //! 4. [`saved`]: the file of `--out`
 
 pub mod facts;
 pub mod of;
 pub mod saved;
+mod secret;
 pub mod shown;
 
 #[cfg(test)]
@@ -377,7 +378,9 @@ impl Step {
     pub fn is_bookkeeping(&self) -> bool {
         match self.action {
             Action::Record => !self.is_imported() && self.moved_from.is_none(),
-            Action::Forget => matches!(self.reason, Reason::Vanished | Reason::SameAs { .. }),
+            Action::Forget => {
+                matches!(self.reason, Reason::Vanished | Reason::SameAs { .. } | Reason::Deposed)
+            }
             _ => false,
         }
     }

@@ -1,19 +1,21 @@
 //! A plan → its document.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use fleet_lang::{Marks, Value};
+use fleet_lang::Value;
 use fleet_syntax::diagnostic::Severity;
 use fleet_syntax::{Diagnostics, Sources, Span};
 
 use super::facts::{Keyed, facts};
+use super::secret::{Secret, hidden, is_secret};
 use super::{
     Action, Attributes, Because, Change, Deferred, Document, Drift, FORMAT, Goal, Header, LeftOut, Output,
     Place, Reason, Shown, Step, Summary, Warning,
 };
 use crate::diff;
 use crate::plan::{self, Plan, Why};
+use crate::schema::Catalog;
 
 /// What a document says beside the plan.
 pub struct Context<'a> {
@@ -21,6 +23,8 @@ pub struct Context<'a> {
     pub header: Header,
     /// What was found while planning; the warnings stand in the document.
     pub diagnostics: &'a Diagnostics,
+    /// The kinds, which say what is secret.
+    pub catalog: &'a dyn Catalog,
     /// The texts that places lie in.
     pub sources: &'a Sources,
     /// The keyed digest for what is sensitive; without one there are no digests of it.
@@ -38,7 +42,15 @@ impl Document {
         let mut steps = Vec::new();
         for (address, deposed, step) in current.chain(older) {
             if let Some(action) = action(step) {
-                steps.push(document_of(&address.to_string(), deposed, action, step, context.sources));
+                let secret = Secret::of(context.catalog, address, step);
+                steps.push(document_of(
+                    &address.to_string(),
+                    deposed,
+                    action,
+                    step,
+                    &secret,
+                    context.sources,
+                ));
             }
         }
         let all = plan.steps.len() + plan.deposed.values().map(BTreeMap::len).sum::<usize>();
@@ -67,7 +79,7 @@ impl Document {
             outputs: plan.outputs.iter().map(|(name, change)| output(name, change)).collect(),
             warnings: warnings(context.diagnostics, context.sources),
             extra_rounds: plan.extra_rounds,
-            facts: facts(plan, context.keyed),
+            facts: facts(plan, context.catalog, context.keyed),
         };
         document.summary = document.count(keep);
         document
@@ -95,17 +107,14 @@ fn document_of(
     deposed: Option<u32>,
     action: Action,
     step: &plan::Step,
+    secret: &Secret<'_>,
     sources: &Sources,
 ) -> Step {
-    let secret = Secret::of(step);
-    // What stays or goes is known from observation, which has no marks; what is made has the marks of the wish.
     let before = step.before.as_ref().filter(|_| action != Action::Record);
     let after = match action {
         Action::Destroy | Action::Forget => None,
         Action::Record | Action::Read => Some(secret.hide(&step.record.value)),
-        Action::Create | Action::Update | Action::Replace => {
-            Some(attributes(&step.record.value, |_, value| Shown::of(value)))
-        }
+        Action::Create | Action::Update | Action::Replace => Some(secret.hide_marked(&step.record.value)),
     };
     let change = |change: &diff::Change| Change {
         attribute: change.name.to_string(),
@@ -130,49 +139,6 @@ fn document_of(
         changes: step.changes.iter().map(change).collect(),
         drift: step.drift.iter().map(drift).collect(),
     }
-}
-
-/// The attributes of a step that hold something secret, before or after.
-pub(super) struct Secret<'a> {
-    sealed: BTreeSet<&'a str>,
-    step: &'a plan::Step,
-}
-
-impl<'a> Secret<'a> {
-    pub(super) fn of(step: &'a plan::Step) -> Secret<'a> {
-        let head = |path: &'a Arc<str>| path.split(['.', '[']).next().unwrap_or(path);
-        Secret { sealed: step.record.sealed.keys().map(head).collect(), step }
-    }
-
-    /// Whether an attribute is, was or will be secret in any part.
-    pub(super) fn holds(&self, name: &str) -> bool {
-        let is = |value: &Value| is_secret(value.marks_deep());
-        let in_change =
-            |change: &diff::Change| *change.name == *name && (is(&change.before) || is(&change.after));
-        self.sealed.contains(name)
-            || is_secret(self.step.record.value.marks)
-            || self.step.record.value.entries().and_then(|all| all.get(name)).is_some_and(is)
-            || self.step.changes.iter().chain(&self.step.drift).any(in_change)
-    }
-
-    fn hide(&self, object: &Value) -> Attributes {
-        attributes(object, |name, value| self.hide_attribute(name, value))
-    }
-
-    fn hide_attribute(&self, name: &str, value: &Value) -> Shown {
-        let shown = Shown::of(value);
-        let plain = matches!(shown, Shown::Null | Shown::Unknown { .. });
-        if !plain && self.holds(name) { Shown::Sensitive } else { shown }
-    }
-}
-
-fn attributes(object: &Value, shown: impl Fn(&str, &Value) -> Shown) -> Attributes {
-    let entries = object.entries().into_iter().flatten();
-    entries.map(|(name, value)| (name.to_string(), shown(name, value))).collect()
-}
-
-fn is_secret(marks: Marks) -> bool {
-    marks.contains(Marks::SENSITIVE) || marks.contains(Marks::EPHEMERAL)
 }
 
 /// A result that waits for the very step it belongs to waits for nothing that a reader has to be told.
@@ -208,17 +174,15 @@ fn deferred(deferred: &plan::Deferred) -> Deferred {
 }
 
 fn output(name: &Arc<str>, change: &plan::OutputChange) -> Output {
-    // A value that turned secret was none before, and one that is secret no more may still be one to others.
     let is = |value: &Option<Value>| value.as_ref().is_some_and(|value| is_secret(value.marks_deep()));
-    let secret = is(&change.before) || is(&change.after);
-    let shown = |value: &Value| match Shown::of(value) {
-        open @ (Shown::Null | Shown::Unknown { .. }) => open,
-        _ if secret => Shown::Sensitive,
-        open => open,
-    };
+    // What was secret is not kept, so an output with no value on either side was a secret that goes.
+    let secret =
+        is(&change.before) || is(&change.after) || (change.before.is_none() && change.after.is_none());
+    let shown = |value: &Value| if secret { hidden(Shown::of(value)) } else { Shown::of(value) };
+    let goes = if change.after.is_none() && secret { Some(Shown::Sensitive) } else { None };
     Output {
         name: name.to_string(),
-        before: change.before.as_ref().map(shown),
+        before: change.before.as_ref().map(shown).or(goes),
         after: change.after.as_ref().map(shown),
     }
 }

@@ -1,7 +1,7 @@
 //! A plan with something of everything.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use fleet_lang::{Marks, Type, Value};
 use fleet_syntax::{Diagnostic, Sources, Span};
@@ -11,6 +11,7 @@ use crate::diff::Change;
 use crate::document::{Context, Document, Header, Options};
 use crate::plan::{Action, Deferred, LeftOut, OutputChange, Plan, Step, Why};
 use crate::provider::Session;
+use crate::schema::{Attribute, Catalog, Entry, Nested, Nesting, Place, Presence, Schema, Sort};
 use crate::state::{Recorded, Sealed};
 
 /// Must not be found in anything that is made of the plan.
@@ -188,7 +189,10 @@ pub(crate) fn plan() -> Plan {
         );
     }
     let id = Value::awaiting(Type::String, "scaleway_server.one.id");
-    add("data.core_file.later", step(Action::Read, Why::Declared, None, object([("path", id)])));
+    let read = step(Action::Read, Why::Declared, None, object([("path", id)]));
+    add("data.core_file.later", Step { looked: false, ..read });
+    let size = object([("path", "/etc/size".into()), ("size", 7.into())]);
+    add("data.core_file.size", step(Action::Keep, Why::Declared, None, size));
 
     let older = object([("id", "srv-0".into())]);
     let older = step(Action::Destroy, Why::Deposed, Some(older.clone()), older);
@@ -212,8 +216,36 @@ pub(crate) fn plan() -> Plan {
     ]
     .into();
     let on = |text: &str| Target { scope: ScopePath::default(), item: Some(address(text).item), key: None };
-    plan.steps.get_mut(&address("core_file.motd")).unwrap().record.depends_on = [on("core_file.kept")].into();
+    plan.steps.get_mut(&address("core_file.motd")).unwrap().record.depends_on =
+        [on("core_file.kept"), on("data.core_file.size")].into();
     plan
+}
+
+/// A catalogue that knows one kind, `test_vault`: `a` is sensitive, and so is the `password` of each block `login`.
+pub(crate) struct Kinds;
+
+static VAULT: LazyLock<Entry> = LazyLock::new(|| {
+    let open = || Attribute::new(Type::Any, Presence::Optional);
+    let secret = || Attribute { sensitive: true, ..open() };
+    let schema = |attributes: [(&str, Attribute); 2]| Schema {
+        attributes: attributes.map(|(name, attribute)| (name.into(), attribute)).into(),
+        ..Schema::default()
+    };
+    let login = schema([("password", secret()), ("user", open())]);
+    let login = Nested { nesting: Nesting::List, min: 0, max: None, schema: login };
+    let mut vault = schema([("a", secret()), ("b", open())]);
+    vault.blocks.insert("login".into(), login);
+    Entry::new(vault, Place::Api, "test")
+});
+
+impl Catalog for Kinds {
+    fn find(&self, _: Sort, name: &str) -> Option<&Entry> {
+        (name == "test_vault").then(|| &*VAULT)
+    }
+
+    fn names(&self, _: Sort) -> Vec<&str> {
+        vec!["test_vault"]
+    }
 }
 
 /// A digest with a key, good enough for a test: it hides what is digested.
@@ -241,5 +273,6 @@ pub(crate) fn document_of(plan: &Plan) -> Document {
         options: Options { exclude: vec!["core_file.x".to_owned()], ..Options::default() },
     };
     let diagnostics = vec![warning];
-    Document::of(plan, &Context { header, diagnostics: &diagnostics, sources: &sources, keyed: Some(&keyed) })
+    let (diagnostics, sources) = (&diagnostics, &sources);
+    Document::of(plan, &Context { header, diagnostics, catalog: &Kinds, sources, keyed: Some(&keyed) })
 }

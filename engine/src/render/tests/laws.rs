@@ -137,6 +137,7 @@ fn left_out() -> impl Strategy<Value = LeftOut> {
     let because = prop_oneof![
         Just(Because::NotTargeted),
         Just(Because::Excluded),
+        string().prop_map(|by| Because::NeededBy { by }),
         string().prop_map(|on| Because::DependsOn { on }),
     ];
     let address = prop_oneof![string(), (0..9).prop_map(|n| format!("module.m[{n}].core_file.a[{n}]"))];
@@ -249,7 +250,7 @@ proptest! {
         prop_assert_eq!(number_before(last, "to destroy"), of(Action::Destroy));
         prop_assert_eq!(number_before(last, "to read"), of(Action::Read));
         let forget = document.steps.iter().filter(|step| {
-            step.action == Action::Forget && !matches!(step.reason, Reason::Vanished | Reason::SameAs { .. })
+            step.action == Action::Forget && !step.is_bookkeeping()
         });
         prop_assert_eq!(number_before(last, "to forget"), forget.count());
         let imports = document.steps.iter().filter(|step| step.is_imported()).count();

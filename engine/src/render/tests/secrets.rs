@@ -132,6 +132,45 @@ proptest! {
 }
 
 #[test]
+fn what_the_schema_calls_secret_is_hidden_without_any_mark() {
+    let secret = "hidden by its schema";
+    let login = object([("password", secret.into()), ("user", "ci".into())]);
+    let before =
+        object([("a", secret.into()), ("b", "open".into()), ("login", Value::list(login.ty(), vec![login]))]);
+    let mut after = before.entries().unwrap().clone();
+    after.insert("b".into(), "other".into());
+    let after = Value::object(after);
+    let mut plan = Plan::default();
+    let replace = Action::Replace { create_first: true };
+    let actions = [Action::Create, Action::Update, replace, Action::Destroy, Action::Forget, Action::Record];
+    for (i, action) in actions.into_iter().enumerate() {
+        let mut step = sample::step(action, Why::Declared, Some(before.clone()), after.clone());
+        step.record.kind = "test_vault".into();
+        step.changes = sample::changes(&before, &after, &["b"]);
+        step.drift = vec![Change {
+            name: "a".into(),
+            before: "x".into(),
+            after: secret.into(),
+            forces_replace: false,
+        }];
+        plan.steps.insert(address(&format!("test_vault.v[{i}]")), step);
+    }
+    assert_eq!(leaks(&plan, secret), 0);
+    let shown = text(&document_of(&plan), Colour::Plain);
+    assert!(shown.contains("{ password = (sensitive value), user = \"ci\" }"), "{shown}");
+    plan.steps.values_mut().for_each(|step| step.record.kind = "other".into());
+    assert_eq!(leaks(&plan, secret), 5, "the search finds what is not hidden");
+}
+
+#[test]
+fn an_output_that_was_secret_is_named_as_it_goes() {
+    let mut plan = Plan::default();
+    plan.outputs.insert("password".into(), OutputChange { before: None, after: None });
+    let shown = text(&document_of(&plan), Colour::Plain);
+    assert!(shown.contains("- password = (sensitive value)"), "{shown}");
+}
+
+#[test]
 fn the_sample_holds_nothing_secret() {
     assert_eq!(leaks(&plan(), sample::SECRET), 0);
     assert_eq!(leaks(&plan(), "another secret"), 0);

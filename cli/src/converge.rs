@@ -87,6 +87,11 @@ impl Site {
         Ok(site.tell(env, &site.configuration.diagnostics)?.then_some(site))
     }
 
+    /// Plans as if it were then, in nanoseconds since 1970.
+    pub(crate) fn plan_as_of(&mut self, then: i128) {
+        self.configuration.outside.stage = Stage::Planning(then);
+    }
+
     /// From now on every secret may be asked for.
     pub(crate) fn resolve_secrets(&self) {
         self.vault.open();

@@ -32,6 +32,7 @@ pub mod outside;
 mod planning;
 pub mod progress;
 mod publish;
+mod reviewed;
 mod secrets;
 
 pub use env::{Env, Terminal};

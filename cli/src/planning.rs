@@ -31,6 +31,12 @@ pub(crate) struct PlanningArgs {
 }
 
 impl PlanningArgs {
+    /// Whether nothing special was asked for.
+    pub(crate) fn is_default(&self) -> bool {
+        let addresses = [&self.target, &self.exclude, &self.replace];
+        addresses.iter().all(|given| given.is_empty()) && self.refresh && !self.refresh_only
+    }
+
     /// What they ask for.
     pub(crate) fn options(&self, goal: Goal) -> Result<Options, Failure> {
         let goal = if self.refresh_only { Goal::RefreshOnly } else { goal };

@@ -1,5 +1,6 @@
 //! `fleet apply`, and what `fleet destroy` shares with it.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,6 +14,7 @@ use crate::configuration::VariableArgs;
 use crate::converge::{Purpose, Running, Site, command_of, print_outputs, state_failure};
 use crate::planning::PlanningArgs;
 use crate::progress::{Progress, ProgressArgs, summary};
+use crate::reviewed::{Reviewed, Verdict};
 use crate::{Env, Exit, Failure, publish};
 
 /// Make reality equal to the configuration
@@ -22,9 +24,16 @@ use crate::{Env, Exit, Failure, publish};
 ///
 ///   fleet apply --var site=desk
 ///   fleet apply --auto-approve
+///   fleet plan --out my.plan && fleet apply my.plan
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct ApplyArgs {
+    /// Apply exactly the plan that was saved here with `fleet plan --out`; it was reviewed, so nobody is asked
+    #[arg(value_name = "PLAN")]
+    plan: Option<PathBuf>,
+    /// If something that the plan relied on has moved, do at least what is not affected
+    #[arg(long, requires = "plan")]
+    partial: bool,
     #[command(flatten)]
     given: Given,
     #[command(flatten)]
@@ -53,24 +62,36 @@ pub(super) struct Given {
 }
 
 pub(crate) fn apply(env: &mut Env, args: &ApplyArgs) -> Result<Exit, Failure> {
-    converge(env, &args.variables, &args.planning.options(Goal::Converge)?, &args.given)
+    let Some(path) = &args.plan else {
+        return converge(env, &args.variables, args.planning.options(Goal::Converge)?, &args.given, None);
+    };
+    if !args.planning.is_default() {
+        let failure = Failure::new("a saved plan cannot be made another one");
+        return Err(failure.help("leave out the options of planning, or plan again with them"));
+    }
+    let reviewed = Reviewed::read(env, path, args.partial)?;
+    converge(env, &args.variables, reviewed.options()?, &args.given, Some(&reviewed))
 }
 
 /// Plans, asks unless approved, and applies, wave by wave.
 pub(super) fn converge(
     env: &mut Env,
     variables: &VariableArgs,
-    options: &Options,
+    options: Options,
     given: &Given,
+    reviewed: Option<&Reviewed>,
 ) -> Result<Exit, Failure> {
-    let Some(site) = Site::open(env, variables, Purpose::Apply)? else { return Ok(Exit::Failed) };
+    let Some(mut site) = Site::open(env, variables, Purpose::Apply)? else { return Ok(Exit::Failed) };
+    if let Some(reviewed) = reviewed {
+        site.plan_as_of(reviewed.planned_at()?);
+    }
     let command = format!("fleet {}", command_of(options.goal));
     let holder = Holder::of_process(command, |name| env.var(name).map(Into::into));
     let opened = site.runtime.block_on(Database::open(&site.backend, &holder, given.lock_timeout));
     let database = opened.map_err(|e| state_failure(&e))?;
     let progress = Progress::start(env, &given.progress, command_of(options.goal), Arc::new(site.clock))?;
     let mut ledger = Ledger::default();
-    let exit = waves(env, &site, &database, options, given, &progress, &mut ledger);
+    let exit = waves(env, &site, &database, options, given, reviewed, &progress, &mut ledger);
     progress.hear(&Event::Finished { ledger: &ledger });
     site.runtime.block_on(database.close(Summary::default())).map_err(|e| state_failure(&e))?;
     progress.finish()?;
@@ -81,8 +102,9 @@ fn waves(
     env: &mut Env,
     site: &Site,
     database: &Database,
-    options: &Options,
+    mut options: Options,
     given: &Given,
+    reviewed: Option<&Reviewed>,
     progress: &Progress,
     ledger: &mut Ledger,
 ) -> Result<Exit, Failure> {
@@ -90,18 +112,29 @@ fn waves(
     let pace = Pace { parallelism: given.parallelism, timeout: given.step_timeout, ..Pace::default() };
     let running = Running { store: database, listener: progress, interrupt: &interrupt, pace };
     let mut signals = None;
+    let n_excluded = options.excludes.len();
     let mut wave = 1;
     loop {
         let state = site.runtime.block_on(database.read()).map_err(|e| state_failure(&e))?;
-        let Some(planned) = site.plan(env, state, options, progress)? else { return Ok(Exit::Failed) };
+        let Some(planned) = site.plan(env, state, &options, progress)? else { return Ok(Exit::Failed) };
         progress.pause();
-        publish::print_text(env, &site.document(&planned, options))?;
+        let document = site.document(&planned, &options);
+        if let Some(reviewed) = reviewed.filter(|_| wave == 1) {
+            if options.excludes.len() > n_excluded {
+                reviewed.covers(&document)?;
+            } else if let Verdict::Without(moved) = reviewed.compare(&document)? {
+                options.excludes.extend(moved);
+                continue;
+            }
+        }
+        publish::print_text(env, &document)?;
         let (changes, waits) = (planned.plan.changes_anything(), !planned.plan.deferred.is_empty());
-        if changes && !given.auto_approve && given.progress.json {
+        let is_approved = given.auto_approve || (reviewed.is_some() && wave == 1);
+        if changes && !is_approved && given.progress.json {
             let failure = Failure::new("with `--json` nobody is asked, nothing was done");
             return Err(failure.help("add `--auto-approve`"));
         }
-        if changes && !given.auto_approve && !ask(env, options.goal)? {
+        if changes && !is_approved && !ask(env, options.goal)? {
             let failure = Failure::new("not approved, nothing was done");
             return Err(failure.help("answer `yes`, or use `--auto-approve`"));
         }

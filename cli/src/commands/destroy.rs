@@ -22,5 +22,5 @@ pub(crate) struct DestroyArgs {
 }
 
 pub(crate) fn destroy(env: &mut Env, args: &DestroyArgs) -> Result<Exit, Failure> {
-    converge(env, &args.variables, &args.planning.options(Goal::Destroy)?, &args.given)
+    converge(env, &args.variables, args.planning.options(Goal::Destroy)?, &args.given, None)
 }

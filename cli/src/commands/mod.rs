@@ -8,6 +8,7 @@ mod console;
 mod destroy;
 mod fmt;
 mod graph;
+mod import;
 mod init;
 mod plan;
 mod providers;
@@ -27,6 +28,7 @@ pub(crate) enum Command {
     Show(show::ShowArgs),
     Apply(apply::ApplyArgs),
     Destroy(destroy::DestroyArgs),
+    Import(import::ImportArgs),
     Providers(providers::ProvidersArgs),
     Completions(completions::CompletionsArgs),
     Version(version::VersionArgs),
@@ -45,6 +47,7 @@ impl Command {
             Command::Show(args) => show::show(env, args),
             Command::Apply(args) => apply::apply(env, args),
             Command::Destroy(args) => destroy::destroy(env, args),
+            Command::Import(args) => import::import(env, args),
             Command::Providers(args) => providers::providers(env, args),
             Command::Completions(args) => completions::completions(env, args),
             Command::Version(args) => version::version(env, args),

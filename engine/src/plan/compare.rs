@@ -219,7 +219,12 @@ impl Planner<'_> {
         why: Why,
     ) -> (Action, Why) {
         if self.options.goal == super::Goal::RefreshOnly {
-            return (if is_there { Action::Record } else { Action::Forget }, why);
+            let action = match (is_there, self.state.recorded.contains_key(&instance.address)) {
+                (true, _) => Action::Record,
+                (false, true) => Action::Forget,
+                (false, false) => Action::Keep,
+            };
+            return (action, why);
         }
         if !is_there {
             return (Action::Create, why);

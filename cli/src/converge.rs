@@ -6,7 +6,7 @@ use fleet_engine::address::Target;
 use fleet_engine::apply::{Applied, Hands, Pace, apply};
 use fleet_engine::check::unsupported;
 use fleet_engine::config::model::Output;
-use fleet_engine::document::{self, Context, Document, Header};
+use fleet_engine::document::{self, Context, Document, Fact, Header};
 use fleet_engine::event::Listener;
 use fleet_engine::expand::secrets_of_providers;
 use fleet_engine::interrupt::Interrupt;
@@ -170,6 +170,12 @@ impl Site {
     /// Why a secret could not be had, if so.
     pub(crate) fn secret_failure(&self) -> Option<Failure> {
         self.vault.failure()
+    }
+
+    /// All that was found while planning, as digests.
+    pub(crate) fn facts(&self, planned: &Planned<'_>) -> Vec<Fact> {
+        let keyed = |bytes: &[u8]| self.sealer.digest(bytes);
+        document::all_facts(&planned.plan, &self.providers, Some(&keyed))
     }
 
     /// What is shown and saved of a plan.

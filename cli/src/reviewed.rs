@@ -8,7 +8,7 @@ use std::path::Path;
 use std::time::UNIX_EPOCH;
 
 use fleet_engine::address::Target;
-use fleet_engine::document::{self, Document, Header, Moved, Step};
+use fleet_engine::document::{self, Document, Fact, Header, Moved, Step};
 use fleet_engine::plan::{Goal, Options};
 
 use crate::{Env, Failure, publish};
@@ -60,9 +60,9 @@ impl Reviewed {
     }
 
     /// Compares it with one that was made just now.
-    pub(crate) fn compare(&self, now: &Document) -> Result<Verdict, Failure> {
+    pub(crate) fn compare(&self, now: &Document, found: &[Fact]) -> Result<Verdict, Failure> {
         self.same_origin(&now.header)?;
-        let moved = document::moved(&self.document.facts, &now.facts);
+        let moved = document::moved(&self.document.facts, found);
         if moved.is_empty() {
             return self.same_steps(&self.document.steps, &now.steps).map(|()| Verdict::Same);
         }

@@ -122,7 +122,7 @@ fn waves(
         if let Some(reviewed) = reviewed.filter(|_| wave == 1) {
             if options.excludes.len() > n_excluded {
                 reviewed.covers(&document)?;
-            } else if let Verdict::Without(moved) = reviewed.compare(&document)? {
+            } else if let Verdict::Without(moved) = reviewed.compare(&document, &site.facts(&planned))? {
                 options.excludes.extend(moved);
                 continue;
             }

@@ -41,7 +41,7 @@ fn state(site: &Site) -> State {
     runtime.block_on(fleet_store::read(&backend(site))).unwrap()
 }
 
-fn site(text: &str) -> Site {
+pub(crate) fn site(text: &str) -> Site {
     let site = Site::empty();
     site.write("main.fleet.hcl", text);
     site

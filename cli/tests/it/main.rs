@@ -13,6 +13,7 @@ mod log;
 mod pipelines;
 mod progress;
 mod providers;
+mod saved;
 mod show;
 mod support;
 mod validate;

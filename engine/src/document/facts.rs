@@ -58,11 +58,23 @@ pub enum What {
 #[must_use]
 pub fn facts(plan: &Plan, catalog: &dyn Catalog, keyed: Option<Keyed<'_>>) -> Vec<Fact> {
     let relied_on = relied_on(plan);
+    facts_where(plan, catalog, keyed, |address| relied_on.contains(address))
+}
+
+/// All that a plan found, whether it relies on it or not.
+#[must_use]
+pub fn all_facts(plan: &Plan, catalog: &dyn Catalog, keyed: Option<Keyed<'_>>) -> Vec<Fact> {
+    facts_where(plan, catalog, keyed, |_| true)
+}
+
+fn facts_where(
+    plan: &Plan,
+    catalog: &dyn Catalog,
+    keyed: Option<Keyed<'_>>,
+    wanted: impl Fn(&Address) -> bool,
+) -> Vec<Fact> {
     // What is read during apply was not found to be anything yet.
-    let current = plan
-        .steps
-        .iter()
-        .filter(|(address, step)| relied_on.contains(*address) && step.action != Action::Read);
+    let current = plan.steps.iter().filter(|(address, step)| wanted(address) && step.action != Action::Read);
     let current = current.map(|(address, step)| (address, None, step));
     let older = plan
         .deposed

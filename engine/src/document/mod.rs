@@ -21,7 +21,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Deserializer, Serialize};
 
-pub use facts::{Fact, Keyed};
+pub use facts::{Fact, Keyed, Moved, all_facts, moved};
 pub use of::Context;
 pub use shown::Shown;
 

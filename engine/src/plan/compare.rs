@@ -8,7 +8,7 @@ use fleet_syntax::{Diagnostic, Diagnostics, Severity};
 
 use super::ignore::ignore;
 use super::moves::Moves;
-use super::{Action, Options, Plan, Step, Why, normal, normal_data};
+use super::{Action, Goal, Options, Plan, Step, Why, normal, normal_data};
 use crate::address::{Address, Target};
 use crate::attributes::Misfit;
 use crate::config::model::{Mode, Resource};
@@ -141,8 +141,12 @@ impl Planner<'_> {
             recorded: recorded.map_or(&nothing, |recorded| &recorded.sealed),
             recipes: (!matches!(self.shadow, Shadow::This)).then_some(&recipes),
         };
-        let changes =
-            before.as_ref().map_or_else(Vec::new, |before| diff(schema, before, &wish, Some(seals)));
+        let changes = match &before {
+            Some(before) if self.options.goal != Goal::RefreshOnly => {
+                diff(schema, before, &wish, Some(seals))
+            }
+            _ => Vec::new(),
+        };
         let drift = match (recorded, &before) {
             (Some(recorded), Some(before)) if looked && !superseded => {
                 drift(schema, &recorded.value, before, seals)
@@ -218,13 +222,9 @@ impl Planner<'_> {
         is_there: bool,
         why: Why,
     ) -> (Action, Why) {
-        if self.options.goal == super::Goal::RefreshOnly {
-            let action = match (is_there, self.state.recorded.contains_key(&instance.address)) {
-                (true, _) => Action::Record,
-                (false, true) => Action::Forget,
-                (false, false) => Action::Keep,
-            };
-            return (action, why);
+        if self.options.goal == Goal::RefreshOnly {
+            let is_gone = !is_there && self.state.recorded.contains_key(&instance.address);
+            return (if is_gone { Action::Forget } else { Action::Keep }, why);
         }
         if !is_there {
             return (Action::Create, why);

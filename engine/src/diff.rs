@@ -36,7 +36,7 @@ pub fn diff(schema: &Schema, observed: &Value, wish: &Value, seals: Option<Seals
         };
         let as_before = match seals {
             _ if left_open => true,
-            Some(seals) if attribute.write_only => seals.was_sent(name, &after),
+            Some(seals) if attribute.write_only || seals.stands_for(name) => seals.was_sent(name, &after),
             None if attribute.write_only => true,
             Some(seals) if seals.speak_for(&after) => seals.is_unchanged(name, &get(observed, name)),
             _ => false,

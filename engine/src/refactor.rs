@@ -80,7 +80,8 @@ fn check_move(
     }
     // An instance may move away from a block that stays; a whole block may not.
     let whole = from.key.is_none() && !has_keys(from);
-    if whole && to.key.is_none() && is_declared(scopes, scope, from) {
+    let becomes_one_of_many = to.key.is_some() || (to.item.is_none() && has_keys(to));
+    if whole && !becomes_one_of_many && is_declared(scopes, scope, from) {
         let detail = format!("`{from}` is still declared, so that it cannot have become `{to}`.");
         let diagnostic = Diagnostic::error(moved.from.span, "moved but still declared", detail);
         return Some(diagnostic.help("rename or remove the old block, or take out the `moved` block"));

@@ -28,6 +28,8 @@ pub struct Seals<'a> {
     pub recorded: &'a BTreeMap<Arc<str>, Sealed>,
     /// How the values are made now; none where that does not matter, because they are placeholders.
     pub recipes: Option<&'a Recipes>,
+    /// Whether reality was asked; otherwise what was sealed is all there is to compare with.
+    pub read_back: bool,
 }
 
 impl Sealer {
@@ -98,6 +100,18 @@ impl Sealer {
     }
 }
 
+/// What was sealed of arguments that are sent and never read back: it stays true until something else is sent.
+#[must_use]
+pub fn sent_before(schema: &Schema, sealed: &BTreeMap<Arc<str>, Sealed>) -> BTreeMap<Arc<str>, Sealed> {
+    let write_only =
+        |name: &Arc<str>| schema.attributes.get(name).is_some_and(|attribute| attribute.write_only);
+    sealed
+        .iter()
+        .filter(|(name, _)| write_only(name))
+        .map(|(name, sealed)| (name.clone(), sealed.clone()))
+        .collect()
+}
+
 impl fmt::Debug for Sealer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Sealer(…)")
@@ -122,6 +136,12 @@ impl Seals<'_> {
             .recipes
             .is_none_or(|recipes| sealed.recipe.is_some() && sealed.recipe.as_ref() == recipes.get(name));
         same_way && self.sealer.digest_of(observed).as_ref() == Some(&sealed.digest)
+    }
+
+    /// Whether there is nothing else to compare with.
+    #[must_use]
+    pub fn stands_for(&self, name: &str) -> bool {
+        !self.read_back && self.recorded.contains_key(name)
     }
 
     /// Whether this was sent last.

@@ -1,6 +1,6 @@
 //! The driver: begins what may begin, evaluates what becomes known, hears how steps end.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -63,6 +63,7 @@ pub async fn apply<'c>(
         problems: Diagnostics::new(),
         lost: None,
     };
+    driver.rename().await;
     driver.run().await;
     driver.note_the_rest();
     let Driver { again, mut ledger, mut problems, mut lost, .. } = driver;
@@ -71,7 +72,7 @@ pub async fn apply<'c>(
         let outputs = outputs(&expansion, goal, &state);
         if let Err(error) = hands.store.write(Write::Outputs(outputs)).await {
             let message = crate::plan::chain(&error);
-            problems.push(unsaved(&message));
+            problems.push(unsaved("the outputs", &message));
             lost = Some(message);
         }
     }
@@ -103,6 +104,28 @@ struct Driver<'a, 'c> {
 type Running<'a> = FuturesUnordered<BoxFuture<'a, (TaskId, Ended)>>;
 
 impl<'a> Driver<'a, '_> {
+    /// What is recorded gets its new name before anything is done to it.
+    async fn rename(&mut self) {
+        let moved = |(to, step): (&Address, &Step)| Some((to.clone(), step.moved_from.clone()?));
+        let mut left: BTreeMap<Address, Address> = self.plan_steps.iter().filter_map(moved).collect();
+        while !left.is_empty() {
+            // A name may have to be given up first by what has it.
+            let taken: HashSet<Address> = left.values().cloned().collect();
+            let free: Vec<Address> = left.keys().filter(|to| !taken.contains(*to)).cloned().collect();
+            let next = if free.is_empty() { left.keys().cloned().collect() } else { free };
+            for to in next {
+                let Some(from) = left.remove(&to) else { continue };
+                if let Err(error) = self.worker.hands.store.write(Write::Move { from, to }).await {
+                    let message = crate::plan::chain(&error);
+                    self.problems.push(unsaved("the new addresses", &message));
+                    self.lost = Some(message);
+                    self.schedule.stop();
+                    return;
+                }
+            }
+        }
+    }
+
     async fn run(&mut self) {
         let interrupt = self.worker.hands.interrupt;
         let mut running: Running<'a> = FuturesUnordered::new();
@@ -190,7 +213,7 @@ impl<'a> Driver<'a, '_> {
             return self.schedule.done(task);
         };
         let schema: &'a Schema = &entry.schema;
-        let wish = match self.wish(at, step) {
+        let (wish, declared) = match self.wish(at, step) {
             Ok(wish) => wish,
             Err(message) => {
                 let outcome = Outcome::Failed(Failure::new(message));
@@ -212,19 +235,21 @@ impl<'a> Driver<'a, '_> {
         let settings = self.settings(step);
         let worker = self.worker;
         let recipes = self.recipes(at, &wish);
-        let wish = Wish { address, step, schema, value: wish, recipes, settings, state: self.state };
+        let wish =
+            Wish { address, step, schema, value: wish, declared, recipes, settings, state: self.state };
         running.push(Box::pin(async move { (task, worker.make(wish).await) }));
     }
 
-    /// What an instance is to be like, with what is known by now.
-    fn wish(&mut self, at: u32, step: &Step) -> Result<Value, String> {
+    /// What an instance is to be like, with what is known by now: in its normal form, and as it is written.
+    fn wish(&mut self, at: u32, step: &Step) -> Result<(Value, Value), String> {
+        let as_planned = || (step.record.value.clone(), step.record.value.clone());
         if step.action == Action::Record {
-            return Ok(step.record.value.clone());
+            return Ok(as_planned());
         }
         let expansion = self.again.expansion();
         let instance = &expansion.instances[at as usize];
         let NodeItem::Resource(resource) = expansion.scopes.node(instance.node).item else {
-            return Ok(step.record.value.clone());
+            return Ok(as_planned());
         };
         let planned = instance.declared.clone();
         let is_final = planned.is_wholly_known() && resource.lifecycle.preconditions.is_empty();
@@ -248,10 +273,14 @@ impl<'a> Driver<'a, '_> {
             normal(readers, kind, &declared)
         };
         let wish = normal.map_err(|misfit| misfit.to_string())?;
-        Ok(match &step.before {
-            Some(before) => ignore(&resource.lifecycle.ignore_changes, &wish, before),
-            None => wish,
-        })
+        let wish = match &step.before {
+            // What is made anew has no past to keep.
+            Some(before) if step.action == Action::Update => {
+                ignore(&resource.lifecycle.ignore_changes, &wish, before)
+            }
+            _ => wish,
+        };
+        Ok((wish, declared))
     }
 
     /// How the sensitive arguments of a wish are made.
@@ -425,10 +454,10 @@ fn outputs(expansion: &Expansion<'_>, goal: Goal, state: &State) -> BTreeMap<Arc
     saved.collect()
 }
 
-fn unsaved(message: &str) -> Diagnostic {
+fn unsaved(what: &str, message: &str) -> Diagnostic {
     Diagnostic {
         severity: Severity::Error,
-        summary: "the outputs could not be saved".into(),
+        summary: format!("{what} could not be saved"),
         detail: format!("{message}."),
         span: None,
         related: Vec::new(),

@@ -10,7 +10,7 @@ use std::sync::{Arc, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use async_lock::{Mutex, Semaphore, SemaphoreGuard};
-use fleet_lang::Value;
+use fleet_lang::{Marks, Value};
 use futures_util::future::{Either, select};
 
 use super::Hands;
@@ -21,13 +21,13 @@ use crate::address::Address;
 use crate::diff::{diff, get};
 use crate::event::{Effect, Event, Failure, Outcome};
 use crate::interrupt::Urgency;
-use crate::plan::{Action, Step, begun, chain, next_number};
+use crate::plan::{Action, Step, begun, chain, next_number, with_marks};
 use crate::provider::{Reader, Session, Writer};
 use crate::render::brief;
 use crate::resource::{At, Change, Error};
 use crate::schema::Schema;
-use crate::seal::Recipes;
-use crate::state::{Intent, Object, Operation, Recorded, State, StoreError, StoreErrorKind, Write};
+use crate::seal::{Recipes, Seals, sent_before};
+use crate::state::{Intent, Object, Operation, Recorded, Sealed, State, StoreError, StoreErrorKind, Write};
 
 /// Does steps, many at once.
 pub(super) struct Worker<'a> {
@@ -67,6 +67,8 @@ pub(super) struct Wish<'a> {
     pub(super) step: &'a Step,
     pub(super) schema: &'a Schema,
     pub(super) value: Value,
+    /// The same as it is written, before it was brought to its normal form.
+    pub(super) declared: Value,
     /// How its sensitive parts are made.
     pub(super) recipes: Recipes,
     pub(super) settings: Option<Value>,
@@ -214,7 +216,7 @@ impl<'a> Worker<'a> {
             Action::Read => return self.read(wish).await,
             _ => {}
         }
-        completes(schema, &step.record.value, &wish.value)?;
+        completes(schema, &step.record.value, wish)?;
         let line = self.connect(&step.record.session, wish.settings.as_ref()).await?;
         let kind = &step.record.kind;
         let plain = wish.value.clone().unmark_deep().0;
@@ -225,7 +227,7 @@ impl<'a> Worker<'a> {
         if !step.looked && change == Change::Create {
             // What was not known when the plan was made may be there already. It is never removed for that.
             if let Some(found) = self.look(&line, kind, At::Declared(plain.clone())).await.map_err(failed)? {
-                let changes = diff(schema, &found, &wish.value, None);
+                let changes = diff(schema, &found, &wish.value, Some(self.seals(wish)));
                 if changes.iter().any(|change| change.forces_replace) {
                     let message = "something is in its place that would have to be replaced";
                     return Err(Stop::Failed(
@@ -233,15 +235,24 @@ impl<'a> Worker<'a> {
                     ));
                 }
                 if changes.is_empty() {
-                    self.settle(object, wish, Some(&found)).await?;
-                    return Ok(found);
+                    self.settle(object, wish, Some(&found), false).await?;
+                    return Ok(with_marks(schema, &found, &wish.value));
                 }
                 change = Change::Update { from: found };
             }
         }
+        if let (Change::Update { from }, false) = (&change, step.looked) {
+            // The record was believed; what is changed has to be seen.
+            let Some(found) = self.look(&line, kind, At::Recorded(from.clone())).await.map_err(failed)?
+            else {
+                let failure = Failure::new("it is not there any more").help("plan again, and look");
+                return Err(Stop::Failed(failure));
+            };
+            change = Change::Update { from: found };
+        }
         let operation = if change == Change::Create { Operation::Create } else { Operation::Update };
         let part = if change == Change::Create { Action::Create } else { Action::Update };
-        let record = self.record(wish, &wish.value, &wish.value);
+        let record = self.record(wish, &wish.value, true);
         self.write(Write::Begin { object: object.clone(), intent: Intent { operation, record } }, false)
             .await?;
         let _room = self.touch(object, step, state).await?;
@@ -260,23 +271,25 @@ impl<'a> Worker<'a> {
                 Ok(found) => found,
                 Err(unseen) => return Err(nobody_knows(acted.err(), &unseen)),
             };
-            let left = found.as_ref().map(|found| diff(schema, found, &wish.value, None));
+            // What is never read back was sent if there was an answer; without one, nobody knows.
+            let seals = acted.is_err().then(|| self.seals(wish));
+            let left = found.as_ref().map(|found| diff(schema, found, &wish.value, seals));
             let converged = left.as_ref().is_some_and(Vec::is_empty);
             if let (Some(found), true) = (&found, converged) {
-                self.settle(object, wish, Some(found)).await?;
+                self.settle(object, wish, Some(found), acted.is_ok()).await?;
                 keeps_promises(schema, &step.record.value, found)?;
-                return Ok(found.clone());
+                return Ok(with_marks(schema, found, &wish.value));
             }
             let error = match acted {
                 Ok(_) => {
-                    self.settle(object, wish, found.as_ref()).await?;
+                    self.settle(object, wish, found.as_ref(), true).await?;
                     return Err(Stop::Failed(did_not_converge(left.as_deref())));
                 }
                 Err(error) => error,
             };
             attempt.elapsed = self.hands.clock.now().saturating_sub(started);
             let Some(wait) = self.hands.pace.retry.wait(&attempt, &error) else {
-                self.settle(object, wish, found.as_ref()).await?;
+                self.settle(object, wish, found.as_ref(), false).await?;
                 let effect =
                     if change == Change::Create && found.is_none() { Effect::None } else { Effect::Perhaps };
                 return Err(Stop::Failed(of(&error).effect(effect)));
@@ -367,12 +380,8 @@ impl<'a> Worker<'a> {
 
     /// Nothing is touched: what was observed is written down.
     async fn record_as_is(&self, object: &Object, wish: &Wish<'_>) -> Result<Value, Stop> {
-        if let Some(from) = &wish.step.moved_from {
-            let write = Write::Move { from: from.clone(), to: wish.address.clone() };
-            self.write(write, false).await?;
-        }
         let found = wish.step.before.clone().unwrap_or_else(|| wish.value.clone());
-        self.settle(object, wish, Some(&found)).await?;
+        self.settle(object, wish, Some(&found), false).await?;
         Ok(wish.step.record.value.clone())
     }
 
@@ -382,7 +391,7 @@ impl<'a> Worker<'a> {
         let plain = wish.value.clone().unmark_deep().0;
         let mut answers = line.reader.read(&wish.step.record.kind, vec![plain]).await;
         let answer = answers.pop().unwrap_or_else(|| Err(Error::permanent("the provider did not answer")));
-        answer.map_err(failed)
+        answer.map(|answer| with_marks(wish.schema, &answer, &wish.value)).map_err(failed)
     }
 
     async fn connect(&self, session: &Session, settings: Option<&Value>) -> Result<Connected, Stop> {
@@ -450,9 +459,21 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Writes down what is there.
-    async fn settle(&self, object: &Object, wish: &Wish<'_>, found: Option<&Value>) -> Result<(), Stop> {
-        let recorded = found.map(|found| self.record(wish, found, &wish.value));
+    /// What was sent before and cannot be read back.
+    fn seals<'s>(&'s self, wish: &'s Wish<'_>) -> Seals<'s> {
+        let recipes = Some(&wish.recipes);
+        Seals { sealer: self.hands.sealer, recorded: sealed_before(wish.step), recipes, read_back: true }
+    }
+
+    /// Writes down what is there, and whether the wish was sent.
+    async fn settle(
+        &self,
+        object: &Object,
+        wish: &Wish<'_>,
+        found: Option<&Value>,
+        sent: bool,
+    ) -> Result<(), Stop> {
+        let recorded = found.map(|found| self.record(wish, found, sent));
         let step = wish.step;
         let deposes = match step.action {
             Action::Replace { create_first: true } => Some(next_number(wish.state, &wish.address)),
@@ -473,9 +494,16 @@ impl<'a> Worker<'a> {
     }
 
     /// The record of something, without anything sensitive.
-    fn record(&self, wish: &Wish<'_>, found: &Value, sent: &Value) -> Recorded {
-        let (value, sealed) = self.hands.sealer.seal(wish.schema, found, sent, &wish.recipes);
-        Recorded { value, sealed, ..wish.step.record.clone() }
+    fn record(&self, wish: &Wish<'_>, found: &Value, sent: bool) -> Recorded {
+        let step = wish.step;
+        let (value, mut sealed) = self.hands.sealer.seal(wish.schema, found, &wish.value, &wish.recipes);
+        if step.action == Action::Record {
+            sealed.clone_from(&step.record.sealed);
+        } else if !sent {
+            sealed.retain(|name, _| !wish.schema.attributes.get(name).is_some_and(|a| a.write_only));
+            sealed.extend(sent_before(wish.schema, sealed_before(step)));
+        }
+        Recorded { value, sealed, ..step.record.clone() }
     }
 
     async fn write(&self, write: Write, touched: bool) -> Result<(), Stop> {
@@ -487,6 +515,12 @@ impl Removal<'_> {
     fn lives_in_state(&self) -> bool {
         self.step.lives_in_state
     }
+}
+
+/// What was sealed of the very object that is changed; a new one was sent nothing before.
+fn sealed_before(step: &Step) -> &BTreeMap<Arc<str>, Sealed> {
+    static NOTHING: BTreeMap<Arc<str>, Sealed> = BTreeMap::new();
+    if step.action == Action::Update { &step.record.sealed } else { &NOTHING }
 }
 
 /// Where to look for what was begun: it is none of those that were there before.
@@ -542,17 +576,19 @@ fn did_not_converge(left: Option<&[crate::diff::Change]>) -> Failure {
 }
 
 /// A wish may fill in what the plan left unknown. It must not differ from what was planned and approved.
-fn completes(schema: &Schema, planned: &Value, wish: &Value) -> Result<(), Stop> {
+fn completes(schema: &Schema, planned: &Value, Wish { value, declared, .. }: &Wish<'_>) -> Result<(), Stop> {
     let refuse = |message: String| Err(Stop::Failed(Failure::new(message).help("plan again")));
     for (name, attribute) in &schema.attributes {
-        let (planned, wish) = (get(planned, name), get(wish, name));
+        let (planned, wish) = (get(planned, name), get(value, name));
         if !attribute.presence.is_configurable() || (attribute.presence.is_computed() && wish.is_null()) {
             continue;
         }
         if !wish.is_wholly_known() {
             return refuse(format!("`{name}` is still not known"));
         }
-        if planned.is_wholly_known() && planned.clone().unmark_deep().0 != wish.clone().unmark_deep().0 {
+        // Something that is not wholly known has no normal form yet, and was planned as it is written.
+        let is = |other: &Value| planned.clone().unmark_deep().0 == other.clone().unmark_deep().0;
+        if planned.is_wholly_known() && !is(&wish) && !is(&get(declared, name)) {
             let (planned, wish) = (brief(&planned), brief(&wish));
             return refuse(format!("`{name}` was planned as {planned} and became {wish}"));
         }
@@ -570,7 +606,8 @@ fn keeps_promises(schema: &Schema, planned: &Value, found: &Value) -> Result<(),
             && !attribute.write_only
             && planned.clone().unmark_deep().0 != found.clone().unmark_deep().0
         {
-            let (planned, found) = (brief(&planned), brief(&found));
+            let marks = if attribute.sensitive { Marks::SENSITIVE } else { planned.marks_deep() };
+            let (planned, found) = (brief(&planned.mark(marks)), brief(&found.mark(marks)));
             let message = format!("`{name}` was planned to be {planned} and turned out to be {found}");
             let failure = Failure::new(message).effect(Effect::Other);
             return Err(Stop::Failed(

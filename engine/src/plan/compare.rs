@@ -8,7 +8,7 @@ use fleet_syntax::{Diagnostic, Diagnostics, Severity};
 
 use super::ignore::ignore;
 use super::moves::Moves;
-use super::{Action, Goal, Options, Plan, Step, Why, normal, normal_data};
+use super::{Action, Goal, Options, Plan, Step, Why, normal, normal_beside, normal_data};
 use crate::address::{Address, Target};
 use crate::attributes::Misfit;
 use crate::config::model::{Mode, Resource};
@@ -19,7 +19,7 @@ use crate::provider::Readers;
 use crate::resource::Error;
 use crate::schema::Schema;
 use crate::seal::{Recipes, Sealer, Seals};
-use crate::state::{Object, Recorded, State};
+use crate::state::{Object, Recorded, Sealed, State};
 
 /// What the second walk compares with, and where it notes what to do.
 pub(super) struct Planner<'a> {
@@ -129,10 +129,14 @@ impl Planner<'_> {
         });
         self.check_secrets(instance, block, &declared);
         let Seen { before, why, looked, superseded } = self.seen(instance, &declared);
-        let recorded = self.state.recorded.get(address);
-        let wish = match &before {
-            Some(before) => ignore(&block.resource.lifecycle.ignore_changes, &declared, before),
+        let declared = match &before {
+            Some(before) => normal_beside(self.readers, kind, &declared, before),
             None => declared,
+        };
+        let recorded = self.state.recorded.get(address);
+        let mut wish = match &before {
+            Some(before) => ignore(&block.resource.lifecycle.ignore_changes, &declared, before),
+            None => declared.clone(),
         };
         let nothing = BTreeMap::new();
         let recipes = self.recipes(instance);
@@ -140,20 +144,27 @@ impl Planner<'_> {
             sealer: self.sealer,
             recorded: recorded.map_or(&nothing, |recorded| &recorded.sealed),
             recipes: (!matches!(self.shadow, Shadow::This)).then_some(&recipes),
+            read_back: looked,
         };
-        let changes = match &before {
-            Some(before) if self.options.goal != Goal::RefreshOnly => {
-                diff(schema, before, &wish, Some(seals))
-            }
+        let compare = |wish: &Value| match &before {
+            Some(before) if self.options.goal != Goal::RefreshOnly => diff(schema, before, wish, Some(seals)),
             _ => Vec::new(),
         };
+        let mut changes = compare(&wish);
         let drift = match (recorded, &before) {
             (Some(recorded), Some(before)) if looked && !superseded => {
                 drift(schema, &recorded.value, before, seals)
             }
             _ => Vec::new(),
         };
+        let is_ours =
+            recorded.is_some() || self.state.intents.contains_key(&Object::current(address.clone()));
         let (action, why) = self.decide(instance, block.resource, &changes, before.is_some(), why);
+        if matches!(action, Action::Replace { .. }) {
+            // What is made anew has no past to keep.
+            changes = compare(&declared);
+            wish = declared;
+        }
         let name = address.to_string();
         let after = match &before {
             _ if matches!(action, Action::Create | Action::Replace { .. }) => created(schema, &name, &wish),
@@ -161,8 +172,12 @@ impl Planner<'_> {
             Some(before) => with_marks(schema, before, &wish),
             None => created(schema, &name, &wish),
         };
-        let is_ours =
-            recorded.is_some() || self.state.intents.contains_key(&Object::current(address.clone()));
+        // What was sealed is not in the record, so that without a look nobody knows it.
+        let after = if looked || before.is_none() { after } else { without(seals.recorded, &name, &after) };
+        if self.options.goal == Goal::RefreshOnly && !is_ours {
+            // There is no record to bring up to date.
+            return after;
+        }
         if matches!(action, Action::Replace { .. }) && !is_ours {
             let detail =
                 "It is there already, was not made by fleet, and would have to be replaced.".to_owned();
@@ -223,8 +238,7 @@ impl Planner<'_> {
         why: Why,
     ) -> (Action, Why) {
         if self.options.goal == Goal::RefreshOnly {
-            let is_gone = !is_there && self.state.recorded.contains_key(&instance.address);
-            return (if is_gone { Action::Forget } else { Action::Keep }, why);
+            return (if is_there { Action::Keep } else { Action::Forget }, why);
         }
         if !is_there {
             return (Action::Create, why);
@@ -365,7 +379,7 @@ pub(crate) fn next_number(state: &State, address: &Address) -> u32 {
 }
 
 /// What was found, as secret as what was wished.
-fn with_marks(schema: &Schema, found: &Value, wish: &Value) -> Value {
+pub(crate) fn with_marks(schema: &Schema, found: &Value, wish: &Value) -> Value {
     let Kind::Object(entries) = &found.kind else { return found.clone() };
     let marked = entries.iter().map(|(name, value)| {
         let secret = schema.attributes.get(name).is_some_and(|attribute| attribute.sensitive)
@@ -373,6 +387,16 @@ fn with_marks(schema: &Schema, found: &Value, wish: &Value) -> Value {
         (name.clone(), if secret { value.clone().mark(Marks::SENSITIVE) } else { value.clone() })
     });
     Value::object(marked.collect())
+}
+
+/// An object without what was sealed of it.
+pub(super) fn without(sealed: &BTreeMap<Arc<str>, Sealed>, address: &str, object: &Value) -> Value {
+    let Kind::Object(entries) = &object.kind else { return object.clone() };
+    let hidden = entries.iter().map(|(name, value)| {
+        let unknown = || Value::awaiting(value.ty(), format!("{address}.{name}")).mark(Marks::SENSITIVE);
+        (name.clone(), if value.is_null() && sealed.contains_key(name) { unknown() } else { value.clone() })
+    });
+    Value::object(hidden.collect())
 }
 
 fn unobservable(address: &Address, error: &Error) -> Diagnostic {

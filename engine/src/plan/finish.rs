@@ -18,7 +18,7 @@ use crate::expand::Expansion;
 use crate::graph::Graph;
 use crate::observe::Which;
 use crate::schema::{Catalog, Sort};
-use crate::seal::Recipes;
+use crate::seal::{Recipes, sent_before};
 use crate::state::{Object, Operation, Recorded};
 
 impl Planner<'_> {
@@ -72,9 +72,13 @@ impl Planner<'_> {
             step.record.depends_on = dependencies.of(*vertex);
             let Some(before) = step.before.as_ref().filter(|_| step.action == Action::Keep) else { continue };
             let Some(entry) = catalog.find(Sort::Resource, &step.record.kind) else { continue };
-            let (plain, sealed) = self.sealer.seal(&entry.schema, before, &step.record.value, &step.recipes);
-            // What is sent and never read back is as it was sent.
-            let sealed = sealed.into_iter().chain(step.record.sealed.clone()).collect();
+            let (plain, mut sealed) =
+                self.sealer.seal(&entry.schema, before, &step.record.value, &step.recipes);
+            if step.looked {
+                sealed.extend(sent_before(&entry.schema, &step.record.sealed));
+            } else {
+                sealed.clone_from(&step.record.sealed);
+            }
             let recorded = self.state.recorded.get(&instance.address);
             let is_known = recorded.is_some_and(|recorded| {
                 recorded.value == plain

@@ -5,6 +5,7 @@
 
 use fleet_lang::Value;
 
+use super::compare::without;
 use super::{Options, kind_of, normal, normal_data};
 use crate::address::Address;
 use crate::config::model::Mode;
@@ -149,7 +150,9 @@ impl Settle for Looker<'_> {
             }
             let schema = &block.entry.schema;
             let changes = diff(schema, &recorded.value, declared, None);
-            return updated(schema, &address.to_string(), &recorded.value, declared, &changes);
+            let name = address.to_string();
+            let after = updated(schema, &name, &recorded.value, declared, &changes);
+            return without(&recorded.sealed, &name, &after);
         }
         if let Some(settings) = settings
             && let Ok(wish) = normal(self.readers, &kind, declared)

@@ -28,7 +28,7 @@ use crate::provider::Readers;
 use crate::seal::Recipes;
 use crate::state::Recorded;
 
-pub(crate) use compare::next_number;
+pub(crate) use compare::{next_number, with_marks};
 pub(crate) use ignore::ignore;
 pub(crate) use look::{begun, usable};
 pub use make::{Planned, Sources, plan};
@@ -227,6 +227,25 @@ impl Action {
 /// Brings a wish to its normal form, which takes all of it to be known.
 pub(crate) fn normal(readers: &dyn Readers, kind: &str, declared: &Value) -> Result<Value, Misfit> {
     normalized(declared, |plain| readers.normalize(kind, plain))
+}
+
+/// Brings what is known of a wish to its normal form, as if the rest were as it is.
+pub(crate) fn normal_beside(readers: &dyn Readers, kind: &str, declared: &Value, before: &Value) -> Value {
+    let Some(entries) = declared.entries().filter(|_| !declared.is_wholly_known()) else {
+        return declared.clone();
+    };
+    let fill = |(name, value): (&Arc<str>, &Value)| {
+        let value = if value.is_wholly_known() { value.clone() } else { get(before, name) };
+        (name.clone(), value)
+    };
+    let filled = Value::object(entries.iter().map(fill).collect());
+    // What cannot be beside what is there may well be beside what will be.
+    let Ok(normal) = normal(readers, kind, &filled) else { return declared.clone() };
+    let known = |(name, value): (&Arc<str>, &Value)| {
+        let value = if value.is_wholly_known() { get(&normal, name) } else { value.clone() };
+        (name.clone(), value)
+    };
+    Value::object(entries.iter().map(known).collect()).mark(declared.marks)
 }
 
 /// Brings the arguments of data to their normal form, which takes all of them to be known.

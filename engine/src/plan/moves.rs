@@ -59,19 +59,37 @@ fn destination(scopes: &Scopes<'_>, rules: &[Rule], old: &Address) -> Address {
     recount(scopes, &address).unwrap_or(address)
 }
 
-/// The one instance of a block is its first, whether the block counts or not.
+/// The one instance of a block or a module is its first, whether it counts or not.
 fn recount(scopes: &Scopes<'_>, address: &Address) -> Option<Address> {
-    let counted = match &address.key {
-        None => false,
-        Some(Key::Index(0)) => true,
-        Some(_) => return None,
-    };
+    let mut scope = Scopes::ROOT;
+    let mut path = ScopePath::default();
+    for step in address.scope.steps() {
+        let (inner, step) = match step {
+            ScopeStep::Module(name, key) => {
+                let NodeItem::Call(call, inner) = scopes.node(scopes.call(scope, name)?).item else {
+                    return None;
+                };
+                (inner?, ScopeStep::Module(name.clone(), first(call.repeat.as_ref(), key.as_ref())))
+            }
+            ScopeStep::Fleet(name, _) => {
+                let NodeItem::Fleet(_, inner) = scopes.node(scopes.fleet(name)?).item else { return None };
+                (inner, step.clone())
+            }
+        };
+        (scope, path) = (inner, path.join(step));
+    }
     let node = scopes.declaring(address)?;
     let NodeItem::Resource(resource) = scopes.node(node).item else { return None };
-    match (&resource.repeat, counted) {
-        (Some(Repeat::Count(_)), false) => Some(Address { key: Some(Key::Index(0)), ..address.clone() }),
-        (None, true) => Some(Address { key: None, ..address.clone() }),
-        _ => None,
+    let key = first(resource.repeat.as_ref(), address.key.as_ref());
+    Some(Address { scope: path, item: address.item.clone(), key })
+}
+
+/// The key that the one instance has now.
+fn first(repeat: Option<&Repeat>, key: Option<&Key>) -> Option<Key> {
+    match (repeat, key) {
+        (Some(Repeat::Count(_)), None) => Some(Key::Index(0)),
+        (None, Some(Key::Index(0))) => None,
+        (_, key) => key.cloned(),
     }
 }
 

@@ -20,6 +20,8 @@ pub enum Fault {
     Lost,
     /// It is done, and the reply never comes.
     Hangs,
+    /// It is done, with another size and another password than asked for.
+    Garbled,
     /// It is done after a while.
     Slow(Duration),
 }

@@ -17,4 +17,4 @@ pub mod world;
 pub use fault::Fault;
 pub use provider::Test;
 pub use server::Server;
-pub use world::{Operation, Seen, World};
+pub use world::{Happened, Operation, Seen, World};

@@ -55,6 +55,17 @@ pub struct Seen {
     pub most_in_flight: usize,
 }
 
+/// A change that was asked for and made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Happened {
+    /// What was asked for.
+    pub operation: Operation,
+    /// The name of the server.
+    pub name: String,
+    /// The id of the server.
+    pub id: String,
+}
+
 struct Inside {
     books: Mutex<Books>,
     changed: Condvar,
@@ -66,6 +77,7 @@ struct Inside {
 struct Books {
     servers: BTreeMap<String, Server>,
     made: u64,
+    happened: Vec<Happened>,
     seen: Seen,
     faults: Vec<Planned>,
     latency: Duration,
@@ -167,6 +179,12 @@ impl World {
         self.seen().calls.get(&operation).copied().unwrap_or_default()
     }
 
+    /// The changes that were asked for and made so far, in their order.
+    #[must_use]
+    pub fn happened(&self) -> Vec<Happened> {
+        self.inside.books().happened.clone()
+    }
+
     /// Waits until it has seen something.
     ///
     /// # Panics
@@ -246,9 +264,12 @@ impl Inside {
             Some(Fault::Refused) => return StatusCode::UNPROCESSABLE_ENTITY.into_response(),
             Some(Fault::Dropped) => return broken(),
             Some(Fault::Slow(time)) => tokio::time::sleep(time).await,
-            Some(Fault::Lost | Fault::Hangs) | None => {}
+            Some(Fault::Lost | Fault::Hangs | Fault::Garbled) | None => {}
         }
         let reply = effect(&mut self.books());
+        if fault == Some(Fault::Garbled) {
+            self.books().garble();
+        }
         match fault {
             Some(Fault::Lost) => broken(),
             Some(Fault::Hangs) => {
@@ -293,6 +314,20 @@ impl Books {
         server
     }
 
+    /// The last thing that happened did not happen as it was asked for.
+    fn garble(&mut self) {
+        let last = self.happened.last().map(|happened| happened.id.clone());
+        if let Some(server) = last.and_then(|id| self.servers.get_mut(&id)) {
+            server.size += 1;
+            server.password = server.password.take().map(|password| password + "-garbled");
+        }
+    }
+
+    fn note(&mut self, operation: Operation, server: &Server) {
+        let (name, id) = (server.name.clone(), server.id.clone().unwrap_or_default());
+        self.happened.push(Happened { operation, name, id });
+    }
+
     /// The wish, with what the world decides.
     fn filled(&self, wish: Server) -> Server {
         let (high, low) = ((self.made >> 8) & 0xff, self.made & 0xff);
@@ -328,7 +363,11 @@ async fn one(State(world): State<Arc<Inside>>, Path(id): Path<String>, headers: 
 }
 
 async fn create(State(world): State<Arc<Inside>>, headers: HeaderMap, Json(wish): Json<Server>) -> Response {
-    let make = |books: &mut Books| (StatusCode::CREATED, Json(shown(&books.make(wish)))).into_response();
+    let make = |books: &mut Books| {
+        let made = books.make(wish);
+        books.note(Operation::Create, &made);
+        (StatusCode::CREATED, Json(shown(&made))).into_response()
+    };
     world.answer(Operation::Create, &headers, make).await
 }
 
@@ -353,6 +392,7 @@ async fn update(
         let address = if moves { filled.address } else { old.address };
         let server = Server { id: old.id, address, console_key: old.console_key, ..filled };
         let reply = Json(shown(&server)).into_response();
+        books.note(Operation::Update, &server);
         books.servers.insert(id.clone(), server);
         reply
     };
@@ -361,7 +401,10 @@ async fn update(
 
 async fn delete(State(world): State<Arc<Inside>>, Path(id): Path<String>, headers: HeaderMap) -> Response {
     let remove = |books: &mut Books| match books.servers.remove(&id) {
-        Some(_) => StatusCode::NO_CONTENT.into_response(),
+        Some(gone) => {
+            books.note(Operation::Delete, &gone);
+            StatusCode::NO_CONTENT.into_response()
+        }
         None => StatusCode::NOT_FOUND.into_response(),
     };
     world.answer(Operation::Delete, &headers, remove).await

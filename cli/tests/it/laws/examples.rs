@@ -1,0 +1,104 @@
+//! Every kind of the catalogue, on the example of its documentation.
+
+use std::path::PathBuf;
+
+use fleet_engine::schema::{Catalog, Place, Sort};
+
+use super::{Lab, Steps};
+use crate::support::providers;
+
+/// A kind whose example can be applied here.
+struct Example {
+    kind: String,
+    text: String,
+    /// Whether it can be found again without a record.
+    can_be_found: bool,
+}
+
+/// What the examples of kinds of data need to be there.
+const SURROUNDINGS: &str = "resource \"test_server\" \"needed\" {\n  name = \"web\"\n}\n";
+
+fn examples(sort: Sort) -> Vec<Example> {
+    let catalog = providers(PathBuf::new());
+    let names = catalog.names(sort);
+    let entries = names.into_iter().map(|name| (name, catalog.find(sort, name).unwrap()));
+    let examples = entries.filter(|(_, entry)| entry.place == Place::Api).map(|(name, entry)| {
+        let (_, rest) = entry.schema.doc.split_once("```hcl\n").unwrap_or_else(|| panic!("{name} has none"));
+        let text = rest.split_once("```").unwrap().0.to_owned();
+        Example { kind: name.to_owned(), text, can_be_found: !entry.lives_in_state }
+    });
+    examples.collect()
+}
+
+fn each(check: impl Fn(&Example, &Lab)) {
+    let all = examples(Sort::Resource);
+    assert!(all.len() >= 3);
+    for example in all {
+        check(&example, &Lab::new(&example.text));
+    }
+}
+
+#[test]
+fn plan_after_apply_is_empty_and_apply_twice_is_apply_once() {
+    each(|example, lab| {
+        let planned = lab.without_a_trace(|| lab.steps(&[]));
+        assert_eq!(planned.values().collect::<Vec<_>>(), ["create"], "{}", example.kind);
+        lab.apply();
+        lab.without_a_trace(|| lab.check_converged());
+        let once = (lab.reality(), lab.state());
+        assert_eq!(lab.apply().lines().next(), Some("No changes."));
+        assert_eq!((lab.reality(), lab.state()), once, "{}", example.kind);
+    });
+}
+
+#[test]
+fn what_is_there_is_found_again_without_a_state() {
+    each(|example, lab| {
+        lab.apply();
+        let (made, recorded) = (lab.reality(), lab.state().recorded);
+        lab.lose_state();
+        let planned: Vec<String> = lab.steps(&[]).into_values().collect();
+        assert_eq!(planned, [if example.can_be_found { "record" } else { "create" }], "{}", example.kind);
+        lab.apply();
+        assert_eq!(lab.reality(), made, "{}", example.kind);
+        if example.can_be_found {
+            let values = |recorded: std::collections::BTreeMap<_, fleet_engine::state::Recorded>| {
+                recorded.into_iter().map(|(address, record)| (address, record.value)).collect::<Vec<_>>()
+            };
+            assert_eq!(values(lab.state().recorded), values(recorded), "{}", example.kind);
+        }
+        lab.check_converged();
+        lab.destroy();
+        assert_eq!(lab.reality(), Lab::new("").reality(), "{}", example.kind);
+    });
+}
+
+#[test]
+fn destroy_leaves_nothing_and_can_be_repeated() {
+    each(|example, lab| {
+        lab.apply();
+        let planned = lab.without_a_trace(|| lab.steps(&["--destroy"]));
+        assert_eq!(planned.values().collect::<Vec<_>>(), ["destroy"], "{}", example.kind);
+        lab.destroy();
+        assert_eq!(lab.reality(), Lab::new("").reality(), "{}", example.kind);
+        let state = lab.state();
+        assert!(state.recorded.is_empty() && state.deposed.is_empty() && state.intents.is_empty());
+        assert_eq!(lab.destroy(), "No changes.\n");
+        assert_eq!(lab.state(), state);
+        lab.apply();
+        lab.check_converged();
+    });
+}
+
+#[test]
+fn data_is_read_and_changes_nothing() {
+    for example in examples(Sort::Data) {
+        let lab = Lab::applied(SURROUNDINGS);
+        lab.write(&format!("{SURROUNDINGS}\n{}", example.text));
+        lab.without_a_trace(|| lab.check_converged());
+        let state = lab.state();
+        lab.apply();
+        assert_eq!(lab.state(), state, "{}", example.kind);
+        assert_eq!(lab.steps(&["--refresh-only"]), Steps::new(), "{}", example.kind);
+    }
+}

@@ -174,7 +174,7 @@ impl Planner<'_> {
         };
         // What was sealed is not in the record, so that without a look nobody knows it.
         let after = if looked || before.is_none() { after } else { without(seals.recorded, &name, &after) };
-        if self.options.goal == Goal::RefreshOnly && !is_ours {
+        if self.options.goal == Goal::RefreshOnly && !is_ours && !matches!(why, Why::Imported(_)) {
             // There is no record to bring up to date.
             return after;
         }

@@ -27,6 +27,7 @@ pub mod event;
 pub mod expand;
 pub mod graph;
 pub mod host;
+mod implicit;
 pub mod interrupt;
 pub mod kind;
 pub mod manual;

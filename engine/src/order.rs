@@ -10,6 +10,7 @@ use petgraph::algo::kosaraju_scc;
 use petgraph::graph::{DiGraph, NodeIndex};
 
 use crate::config::model::{Call, Check, Condition, Mode, ProviderRef, Repeat, Resource, Slots, Variable};
+use crate::implicit::add_implied;
 use crate::reference::{Allowed, Use, resolve};
 use crate::schema::{Catalog, Sort};
 use crate::scope::{NodeId, NodeItem, ScopeId, Scopes};
@@ -25,9 +26,10 @@ pub struct Order<'c> {
 
 /// Finds the uses of all nodes and orders them. Unknown names and cycles are reported.
 pub fn order<'c>(scopes: &Scopes<'c>, catalog: &dyn Catalog, diagnostics: &mut Diagnostics) -> Order<'c> {
-    let uses: Vec<Vec<Use<'c>>> = (0..scopes.nodes.len() as u32)
+    let mut uses: Vec<Vec<Use<'c>>> = (0..scopes.nodes.len() as u32)
         .map(|id| Collector::new(scopes, catalog, NodeId(id), diagnostics).collect())
         .collect();
+    add_implied(scopes, catalog, &mut uses);
     let mut graph = DiGraph::<(), ()>::with_capacity(uses.len(), uses.iter().map(Vec::len).sum());
     for _ in &uses {
         graph.add_node(());

@@ -110,3 +110,76 @@ fn the_graph_is_written_in_three_ways() {
     insta::assert_snapshot!(render(&graph, &expansion, Format::Mermaid));
     insta::assert_snapshot!(render(&graph, &expansion, Format::Json));
 }
+
+/// A fleet of one slot with these resources in it; the edges to the host are of no interest.
+fn edges_on_a_host(files: &[(&str, &str)], resources: &str) -> Vec<String> {
+    let main = format!(
+        "pool \"cloud\" \"p\" {{\n  prefix = \"pool-\"\n}}\nfleet \"f\" {{\n  pool = pool.p\n  size = 1\n  \
+         hostname = \"f-${{host.key}}\"\n{resources}\n}}\n"
+    );
+    let site = Site::new(&[files, &[("main.fleet.hcl", &main)]].concat());
+    let edges = edges(&site).into_iter().map(|edge| edge.replace("fleet.f[0].", ""));
+    edges.filter(|edge| !edge.ends_with("-> host")).collect()
+}
+
+#[test]
+fn kinds_bring_edges_of_their_own() {
+    let check = |resources: &str, expected: &[&str]| {
+        assert_eq!(edges_on_a_host(&[], resources), expected, "{resources}");
+    };
+    let notes = r#"
+        resource "host_note" "a" { text = "" }
+        resource "host_note" "b" { text = "" }
+    "#;
+    check(
+        &format!("{notes}\nresource \"host_sudo\" \"s\" {{}}"),
+        &["host_note.a -> host_sudo.s", "host_note.b -> host_sudo.s"],
+    );
+    check(
+        &format!("{notes}\nresource \"host_end\" \"e\" {{}}"),
+        &["host_end.e -> host_note.a", "host_end.e -> host_note.b"],
+    );
+    // A block has no order with itself, and of two that each come after the other only one does.
+    check("resource \"host_end\" \"e\" {}\nresource \"host_end\" \"f\" {}", &["host_end.e -> host_end.f"]);
+}
+
+#[test]
+fn a_reference_wins_over_the_edges_of_kinds() {
+    let resources = r#"
+        resource "host_note" "a" { text = "" }
+        resource "host_note" "b" { text = "" }
+        resource "host_sudo" "s" { text = host_note.a.etag }
+    "#;
+    assert_eq!(edges_on_a_host(&[], resources), ["host_note.b -> host_sudo.s", "host_sudo.s -> host_note.a"]);
+}
+
+#[test]
+fn edges_of_kinds_hold_across_modules_on_one_host_and_not_beyond() {
+    let module = ("m/main.fleet.hcl", "resource \"host_note\" \"a\" {\n  text = \"\"\n}\n");
+    let resources = r#"
+        resource "host_sudo" "s" {}
+        resource "host_end" "e" {}
+        module "m" { source = "./m" }
+    "#;
+    assert_eq!(
+        edges_on_a_host(&[module], resources),
+        ["host_end.e -> module.m.host_note.a", "module.m.host_note.a -> host_sudo.s"]
+    );
+    let two = r#"
+        pool "cloud" "p" { prefix = "pool-" }
+        fleet "f" {
+          pool     = pool.p
+          size     = 2
+          hostname = "f-${host.key}"
+          resource "host_sudo" "s" {}
+        }
+        fleet "g" {
+          pool     = pool.p
+          size     = 1
+          hostname = "g-${host.key}"
+          resource "host_note" "a" { text = "" }
+        }
+    "#;
+    let edges = edges(&Site::one(two));
+    assert!(edges.iter().all(|edge| edge.ends_with(".host")), "{edges:?}");
+}

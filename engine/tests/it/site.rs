@@ -7,6 +7,7 @@ use std::sync::Arc;
 use fleet_engine::config::load;
 use fleet_engine::config::model::Config;
 use fleet_engine::expand::{ArgumentsOnly, Depth, Expansion, Surroundings, expand};
+use fleet_engine::resource::Edge;
 use fleet_engine::schema::{Attribute, Catalog, Entry, Nested, Nesting, Place, Presence, Schema, Sort};
 use fleet_lang::outside::Memory;
 use fleet_lang::{Type, Value};
@@ -31,7 +32,8 @@ fn schema(attributes: &[(&str, Type, Presence)]) -> Schema {
     Schema { attributes: attributes.collect(), ..Schema::default() }
 }
 
-/// `core_value` as it is; `host_note`, which lives on a host; `cloud_key` with a provider of its own.
+/// `core_value` as it is; `host_note`, which lives on a host; `host_sudo`, which comes before all notes, and `host_end`,
+/// which comes after them; `cloud_key` with a provider of its own.
 pub(crate) fn kinds() -> Kinds {
     use Presence::{Computed, Optional, Required};
     let value = schema(&[
@@ -42,6 +44,8 @@ pub(crate) fn kinds() -> Kinds {
     ]);
     let note = schema(&[("text", Type::String, Required), ("etag", Type::String, Computed)]);
     let key = schema(&[("name", Type::String, Required), ("id", Type::String, Computed)]);
+    let plain = schema(&[("text", Type::String, Optional), ("etag", Type::String, Computed)]);
+    let with_edges = |edges| Entry { edges, ..Entry::new(plain.clone(), Place::Host, "host") };
     let mut fixed = schema(&[]);
     let host = schema(&[("address", Type::String, Required)]);
     fixed.blocks.insert("host".into(), Nested { nesting: Nesting::Map, min: 0, max: None, schema: host });
@@ -50,6 +54,8 @@ pub(crate) fn kinds() -> Kinds {
     Kinds(BTreeMap::from([
         ((Sort::Resource, "core_value"), Entry::new(value, Place::Api, "core")),
         ((Sort::Resource, "host_note"), Entry::new(note.clone(), Place::Host, "host")),
+        ((Sort::Resource, "host_sudo"), with_edges(&[Edge::Before("host_note")])),
+        ((Sort::Resource, "host_end"), with_edges(&[Edge::After("host_note"), Edge::After("host_end")])),
         ((Sort::Data, "host_facts"), Entry::new(note, Place::Host, "host")),
         ((Sort::Resource, "cloud_key"), Entry::new(key, Place::Api, "cloud")),
         (

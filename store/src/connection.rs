@@ -13,12 +13,15 @@ use sqlx::sqlite::{
     SqliteArguments, SqliteConnectOptions, SqliteConnection, SqliteJournalMode, SqliteRow, SqliteSynchronous,
 };
 use sqlx::{Arguments, AssertSqlSafe, ConnectOptions, Connection as _, Database, Decode, Row as _, Type};
+use tokio::time::Instant;
 
 use crate::Backend;
 use crate::failure::{of_sqlx, read_only};
 
 /// How long a writer waits for another one to finish its transaction.
 const BUSY: Duration = Duration::from_secs(30);
+/// How long one who was turned away waits before it asks again.
+const TURN: Duration = Duration::from_millis(10);
 /// How long PostgreSQL may take to let us in.
 const CONNECT: Duration = Duration::from_secs(10);
 /// The schema that holds the tables in PostgreSQL.
@@ -76,12 +79,29 @@ impl Connection {
                     // On macOS a plain fsync does not reach the disk.
                     .pragma("fullfsync", "1")
                     .pragma("checkpoint_fullfsync", "1");
-                Connection::sqlite(&options, backend).await.map_err(|error| {
+                Connection::sqlite_in_turn(&options, backend).await.map_err(|error| {
                     // SQLite only says that it cannot open the file.
                     if may_write(path) { error } else { read_only(backend, "open") }
                 })
             }
             Backend::Postgres { .. } => Connection::postgres(backend).await,
+        }
+    }
+
+    /// Opens a file that others may be opening for the first time: of those who switch it to a write-ahead log, SQLite
+    /// turns away all but one at once, however long they are ready to wait.
+    async fn sqlite_in_turn(
+        options: &SqliteConnectOptions,
+        backend: &Backend,
+    ) -> Result<Connection, StoreError> {
+        let until = Instant::now() + BUSY;
+        loop {
+            match Connection::sqlite(options, backend).await {
+                Err(error) if error.kind == StoreErrorKind::Lost && Instant::now() < until => {
+                    tokio::time::sleep(TURN).await;
+                }
+                opened => return opened,
+            }
         }
     }
 

@@ -201,7 +201,7 @@ fn decode_type(json: &Json) -> Result<Type, Unreadable> {
         Some("map") => Ok(Type::map(decode_type(inner)?)),
         Some("tuple") => {
             let types = inner.as_array().ok_or(Unreadable)?.iter().map(decode_type);
-            Ok(Type::Tuple(types.collect::<Result<_, _>>()?))
+            Ok(Type::tuple(types.collect::<Result<Vec<_>, _>>()?))
         }
         Some("object") => {
             let attributes = inner.as_object().ok_or(Unreadable)?.iter();

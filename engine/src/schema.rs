@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use fleet_lang::{Type, Value};
+use fleet_lang::{Entries, Type, Value};
 
 use crate::resource::Edge;
 
@@ -191,8 +191,8 @@ impl Nested {
         let element = self.schema.ty();
         match self.nesting {
             Nesting::Single => Value::null_of(element),
-            Nesting::Map if self.is_open() => Value::object(BTreeMap::new()),
-            Nesting::Map => Value::map(element, BTreeMap::new()),
+            Nesting::Map if self.is_open() => Value::object(Entries::new()),
+            Nesting::Map => Value::map(element, Entries::new()),
             _ if self.is_open() => Value::tuple(Vec::new()),
             Nesting::List => Value::list(element, Vec::new()),
             Nesting::Set => Value::set(element, Vec::new()),

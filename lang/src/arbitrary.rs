@@ -1,6 +1,5 @@
 //! Types and values for property tests.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use proptest::collection::{btree_map, vec};
@@ -51,7 +50,7 @@ pub(crate) fn values_of(ty: &Type) -> BoxedStrategy<Value> {
         Type::Map(element) => {
             let ty = Type::clone(element);
             btree_map(names(), values_of(element), 0..4)
-                .prop_map(move |items| Value::map(ty.clone(), items))
+                .prop_map(move |items| Value::map(ty.clone(), items.into()))
                 .boxed()
         }
         Type::Tuple(elements) => {
@@ -83,8 +82,11 @@ pub(crate) fn assert_well_formed(value: &Value) {
         Kind::Map(map) => Some(&map.element),
         _ => None,
     };
-    let parts =
-        value.items().into_iter().flatten().chain(value.entries().into_iter().flat_map(BTreeMap::values));
+    let parts = value
+        .items()
+        .into_iter()
+        .flatten()
+        .chain(value.entries().into_iter().flat_map(|entries| entries.values()));
     for part in parts {
         if let Some(element) = element {
             assert_eq!(&part.ty(), element, "in {value:?}");

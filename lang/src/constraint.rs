@@ -9,7 +9,7 @@ use fleet_syntax::{Diagnostic, Span, nearest};
 use crate::eval::{Names, evaluate};
 use crate::outside::Memory;
 use crate::references::{calls, references};
-use crate::{ConvertError, ObjectType, Type, Value, convert};
+use crate::{ConvertError, Entries, ObjectType, Type, Value, convert};
 
 /// What a variable accepts: a type, and what optional attributes are when they are left out.
 #[derive(Clone, Debug, PartialEq)]
@@ -93,7 +93,7 @@ impl Defaults {
             Value::tuple(parts.map(|(index, item)| self.inner.fill_element(index, item)).collect::<Vec<_>>())
         } else if let Some(entries) = value.entries() {
             let parts = entries.iter();
-            let mut filled: BTreeMap<_, _> =
+            let mut filled: Entries =
                 parts.map(|(name, part)| (name.clone(), self.inner.fill_attribute(name, part))).collect();
             for (name, default) in &self.values {
                 if filled.get(name).is_none_or(Value::is_null) {
@@ -106,7 +106,9 @@ impl Defaults {
         };
         // An empty collection says more about its type than an empty tuple or object.
         let emptied = |parts: Option<usize>| parts == Some(0);
-        if emptied(filled.items().map(<[Value]>::len)) || emptied(filled.entries().map(BTreeMap::len)) {
+        if emptied(filled.items().map(<[Value]>::len))
+            || emptied(filled.entries().map(|entries| entries.len()))
+        {
             return value.clone();
         }
         filled.mark(value.marks)
@@ -211,7 +213,7 @@ fn collection(call: &Call, build: fn(Type) -> Type) -> Result<Constraint, Diagno
 
 fn tuple(elements: &[Expr]) -> Result<Constraint, Diagnostic> {
     let constraints = elements.iter().map(parse).collect::<Result<Vec<_>, _>>()?;
-    let ty = Type::Tuple(constraints.iter().map(|constraint| constraint.ty.clone()).collect());
+    let ty = Type::tuple(constraints.iter().map(|constraint| constraint.ty.clone()).collect::<Vec<_>>());
     let defaults = constraints.into_iter().map(|constraint| constraint.defaults).enumerate();
     let inner: BTreeMap<_, _> = defaults.filter(|(_, defaults)| !defaults.is_empty()).collect();
     let inner = if inner.is_empty() { Inner::None } else { Inner::Elements(inner) };

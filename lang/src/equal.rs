@@ -14,7 +14,7 @@ pub fn equal(a: &Value, b: &Value) -> Value {
         Some(equal) => Value::from(equal),
         None => {
             let awaits = a.awaits().or_else(|| b.awaits()).cloned();
-            Kind::Unknown(Unknown { ty: Type::Bool, awaits, not_null: true }).into()
+            Unknown { ty: Type::Bool, awaits, not_null: true }.into()
         }
     };
     result.mark(a_marks | b_marks)
@@ -167,7 +167,7 @@ mod tests {
         check(&tuple([any]), &tuple([Value::from(1)]), None);
         let set = |item: &Value| Value::set(Type::String, vec![item.clone()]);
         check(&set(&text), &set(&Value::from("x")), None);
-        let certain = Kind::Unknown(Unknown { ty: Type::String, awaits: None, not_null: true }).into();
+        let certain = Unknown { ty: Type::String, awaits: None, not_null: true }.into();
         check(&certain, &Value::null(), Some(false));
     }
 

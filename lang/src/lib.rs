@@ -14,6 +14,7 @@
 mod arbitrary;
 pub mod constraint;
 pub mod convert;
+mod entries;
 pub mod equal;
 pub mod eval;
 pub mod functions;
@@ -28,6 +29,7 @@ pub mod value;
 
 pub use constraint::{Constraint, parse_constraint};
 pub use convert::{ConvertError, PathStep, convert, unify};
+pub use entries::Entries;
 pub use equal::equal;
 pub use eval::{Evaluator, Names, Resolved, Scope, evaluate};
 pub use number::Number;

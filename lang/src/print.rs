@@ -1,11 +1,8 @@
 //! Values as people read them, in the form that the console prints: an expression again, as far as there is one.
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
-
 use unicode_general_category::{GeneralCategory, get_general_category};
 
-use crate::{Kind, Marks, Type, Value};
+use crate::{Entries, Kind, Marks, Type, Value};
 
 /// A value as the console prints it.
 #[must_use]
@@ -140,7 +137,7 @@ fn write_sequence(items: &[Value], indent: usize, text: &mut String) {
     text.push(']');
 }
 
-fn write_mapping(entries: &BTreeMap<Arc<str>, Value>, indent: usize, text: &mut String) {
+fn write_mapping(entries: &Entries, indent: usize, text: &mut String) {
     text.push('{');
     for (key, value) in entries {
         new_line(indent + 2, text);
@@ -183,7 +180,7 @@ mod tests {
     fn collections_are_indented() {
         let inner = object(&[("b c", true.into()), ("é", Value::tuple([]))]);
         let list = Value::list(inner.ty(), vec![inner]);
-        let map = Value::map(list.ty(), BTreeMap::from([("a".into(), list)]));
+        let map = Value::map(list.ty(), [("a".into(), list)].into());
         let expected = r#"tomap({
   "a" = tolist([
     {
@@ -195,7 +192,7 @@ mod tests {
         check(&map, expected);
         check(&object(&[]), "{}");
         check(&Value::set(Type::String, vec![]), "toset([])");
-        check(&Value::map(Type::String, BTreeMap::new()), "tomap({})");
+        check(&Value::map(Type::String, Entries::new()), "tomap({})");
     }
 
     #[test]
@@ -223,7 +220,7 @@ mod tests {
             (Type::list(Type::Any), "tolist(null) /* of dynamic */"),
             (Type::map(Type::Bool), "tomap(null) /* of bool */"),
             (Type::list(Type::set(map)), "tolist(null) /* of set of map of tuple */"),
-            (Type::object(BTreeMap::new()), "null /* object */"),
+            (Type::object([].into()), "null /* object */"),
             (Type::tuple([]), "null /* tuple */"),
         ];
         for (ty, expected) in table {

@@ -78,8 +78,8 @@ mod tests {
         let strings = prop::collection::vec("[ab]?", 0..3).prop_map(|texts| {
             Value::set(Type::String, texts.iter().map(|text| text.as_str().into()).collect())
         });
-        let object = (number, strings)
-            .prop_map(|(a, b)| Value::object(BTreeMap::from([("a".into(), a), ("b".into(), b)])));
+        let object =
+            (number, strings).prop_map(|(a, b)| Value::object([("a".into(), a), ("b".into(), b)].into()));
         let set = Type::set(Type::String);
         let ty = Type::object(BTreeMap::from([("a".into(), Type::Number), ("b".into(), set)]));
         prop::collection::vec(object, 0..3).prop_map(move |items| Value::list(ty.clone(), items))

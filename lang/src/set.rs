@@ -118,7 +118,7 @@ mod tests {
     }
 
     fn object(name: &str, value: Value) -> Value {
-        Value::object(BTreeMap::from([(name.into(), value)]))
+        Value::object([(name.into(), value)].into())
     }
 
     fn listed(set: &Value) -> String {

@@ -22,7 +22,7 @@ pub enum Type {
     /// `map(element)`
     Map(Arc<Type>),
     /// `tuple([…])`
-    Tuple(Arc<[Type]>),
+    Tuple(Arc<Vec<Type>>),
     /// `object({…})`
     Object(Arc<ObjectType>),
 }
@@ -57,8 +57,8 @@ impl Type {
 
     /// `tuple([…])`
     #[must_use]
-    pub fn tuple(elements: impl Into<Arc<[Type]>>) -> Type {
-        Type::Tuple(elements.into())
+    pub fn tuple(elements: impl Into<Vec<Type>>) -> Type {
+        Type::Tuple(Arc::new(elements.into()))
     }
 
     /// An object type without optional attributes.
@@ -96,7 +96,9 @@ impl Type {
             Type::List(element) => Type::list(element.without_optional()),
             Type::Set(element) => Type::set(element.without_optional()),
             Type::Map(element) => Type::map(element.without_optional()),
-            Type::Tuple(elements) => Type::Tuple(elements.iter().map(Type::without_optional).collect()),
+            Type::Tuple(elements) => {
+                Type::tuple(elements.iter().map(Type::without_optional).collect::<Vec<_>>())
+            }
             Type::Object(object) => {
                 let plain = |(name, ty): (&Arc<str>, &Type)| (name.clone(), ty.without_optional());
                 Type::object(object.attributes.iter().map(plain).collect())

@@ -1,10 +1,9 @@
 //! The values.
 
-use std::collections::BTreeMap;
 use std::ops::{BitOr, BitOrAssign};
 use std::sync::Arc;
 
-use crate::{Number, Type};
+use crate::{Entries, Number, Type};
 
 /// A value with its marks. Cloning is cheap: children are shared.
 ///
@@ -24,7 +23,7 @@ pub enum Kind {
     /// Null, which has a type too.
     Null(Type),
     /// Not known yet.
-    Unknown(Unknown),
+    Unknown(Arc<Unknown>),
     /// `true` or `false`
     Bool(bool),
     /// A number.
@@ -40,7 +39,7 @@ pub enum Kind {
     /// Elements of any types, in order.
     Tuple(Arc<[Value]>),
     /// Elements of any types by name.
-    Object(Arc<BTreeMap<Arc<str>, Value>>),
+    Object(Arc<Entries>),
 }
 
 /// Something not known yet.
@@ -78,7 +77,7 @@ pub struct Map {
     /// The type of every element.
     pub element: Type,
     /// The elements.
-    pub items: BTreeMap<Arc<str>, Value>,
+    pub items: Entries,
 }
 
 /// A small set of marks, which spread to whatever is computed from a marked value.
@@ -131,6 +130,12 @@ impl From<Kind> for Value {
     }
 }
 
+impl From<Unknown> for Value {
+    fn from(unknown: Unknown) -> Value {
+        Kind::Unknown(Arc::new(unknown)).into()
+    }
+}
+
 impl From<bool> for Value {
     fn from(value: bool) -> Value {
         Kind::Bool(value).into()
@@ -175,13 +180,13 @@ impl Value {
     /// Unknown of a type, waiting for nothing in particular.
     #[must_use]
     pub fn unknown(ty: Type) -> Value {
-        Kind::Unknown(Unknown { ty, awaits: None, not_null: false }).into()
+        Unknown { ty, awaits: None, not_null: false }.into()
     }
 
     /// Unknown of a type, waiting for a reference.
     #[must_use]
     pub fn awaiting(ty: Type, reference: impl Into<Arc<str>>) -> Value {
-        Kind::Unknown(Unknown { ty, awaits: Some(reference.into()), not_null: false }).into()
+        Unknown { ty, awaits: Some(reference.into()), not_null: false }.into()
     }
 
     /// A list; every item must have the element type already.
@@ -192,7 +197,7 @@ impl Value {
 
     /// A map; every item must have the element type already.
     #[must_use]
-    pub fn map(element: Type, items: BTreeMap<Arc<str>, Value>) -> Value {
+    pub fn map(element: Type, items: Entries) -> Value {
         Kind::Map(Arc::new(Map { element, items })).into()
     }
 
@@ -204,7 +209,7 @@ impl Value {
 
     /// An object.
     #[must_use]
-    pub fn object(attributes: BTreeMap<Arc<str>, Value>) -> Value {
+    pub fn object(attributes: Entries) -> Value {
         Kind::Object(Arc::new(attributes)).into()
     }
 
@@ -230,7 +235,7 @@ impl Value {
     }
 
     fn without_marks(&self) -> Value {
-        let bare_entries = |entries: &BTreeMap<Arc<str>, Value>| {
+        let bare_entries = |entries: &Entries| -> Entries {
             entries.iter().map(|(name, value)| (name.clone(), value.without_marks())).collect()
         };
         let kind = match &self.kind {
@@ -272,7 +277,7 @@ impl Value {
             Kind::List(list) => Type::list(list.element.clone()),
             Kind::Set(set) => Type::set(set.element.clone()),
             Kind::Map(map) => Type::map(map.element.clone()),
-            Kind::Tuple(items) => Type::Tuple(items.iter().map(Value::ty).collect()),
+            Kind::Tuple(items) => Type::tuple(items.iter().map(Value::ty).collect::<Vec<_>>()),
             Kind::Object(attributes) => {
                 Type::object(attributes.iter().map(|(name, value)| (name.clone(), value.ty())).collect())
             }
@@ -292,7 +297,7 @@ impl Value {
 
     /// The elements of a map or object.
     #[must_use]
-    pub fn entries(&self) -> Option<&BTreeMap<Arc<str>, Value>> {
+    pub fn entries(&self) -> Option<&Entries> {
         match &self.kind {
             Kind::Map(map) => Some(&map.items),
             Kind::Object(attributes) => Some(attributes),

@@ -6,13 +6,12 @@
 //! An answer is indented below its call. Lines that start with `#` are remarks; where we differ on purpose, the remark
 //! says what Terraform answers and why we do not.
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
 use fleet_lang::outside::Memory;
-use fleet_lang::{Evaluator, Marks, Names, Type, Value, functions, print};
+use fleet_lang::{Entries, Evaluator, Marks, Names, Type, Value, functions, print};
 use fleet_syntax::{Sources, parse_expression};
 
 /// Names that the calls may use: `local.NAME` stands for what the expression does. `u…` is unknown, `p…` is partly so.
@@ -168,17 +167,17 @@ fn evaluate(text: &str, scope: &Names, outside: &Memory) -> Result<Value, String
 }
 
 fn scope() -> Names {
-    let mut locals = BTreeMap::from([
+    let mut locals = Entries::from([
         (Arc::from("ua"), Value::awaiting(Type::Any, "core_value.a.output")),
         (Arc::from("usl"), Value::awaiting(Type::list(Type::String), "core_value.a.output")),
         (Arc::from("uss"), Value::awaiting(Type::set(Type::String), "core_value.a.output")),
     ]);
-    let variables = BTreeMap::from([
+    let variables = Entries::from([
         (Arc::from("s"), Value::from("secret").mark(Marks::SENSITIVE)),
         (Arc::from("e"), Value::from("eph").mark(Marks::EPHEMERAL)),
     ]);
-    let names = |locals: &BTreeMap<Arc<str>, Value>| {
-        Names(BTreeMap::from([
+    let names = |locals: &Entries| {
+        Names(Entries::from([
             ("local".into(), Value::object(locals.clone())),
             ("var".into(), Value::object(variables.clone())),
         ]))

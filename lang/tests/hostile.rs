@@ -1,6 +1,5 @@
 //! Whatever arguments they get, functions answer or refuse: they do not panic, hang or fill the memory.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use fleet_lang::outside::Memory;
@@ -14,7 +13,7 @@ fn call(name: &str, args: &[Value]) -> Result<Value, String> {
     let scope = names.iter().map(|name| Arc::from(name.as_str())).zip(args.iter().cloned());
     let (expr, problems) = parse_expression(FileId(0), &format!("{name}({})", names.join(", ")));
     assert!(problems.is_empty(), "{problems:?}");
-    evaluate(&expr, &Names(scope.collect::<BTreeMap<_, _>>()), &Memory::new()).map_err(|p| format!("{p:?}"))
+    evaluate(&expr, &Names(scope.collect()), &Memory::new()).map_err(|p| format!("{p:?}"))
 }
 
 fn text(text: impl AsRef<str>) -> Value {

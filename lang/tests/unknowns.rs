@@ -1,7 +1,6 @@
 //! The law that a plan rests on: what a function says about arguments that are not all known must still be true once
 //! they are.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use fleet_lang::functions::{self, Function, ParamType};
@@ -60,7 +59,8 @@ fn answer(function: &Function, args: &[Value]) -> Option<Value> {
 
 /// The value with itself or one of its elements made unknown.
 fn hide(value: &Value, which: Index) -> Value {
-    let size = value.items().map(<[Value]>::len).or(value.entries().map(BTreeMap::len)).unwrap_or(0);
+    let size =
+        value.items().map(<[Value]>::len).or(value.entries().map(|entries| entries.len())).unwrap_or(0);
     let chosen = which.index(size + 1);
     let at = |position: usize, item: &Value| {
         if position == chosen { Value::unknown(item.ty()) } else { item.clone() }
@@ -166,9 +166,9 @@ impl Made {
             ParamType::List(element) | ParamType::Set(element) => {
                 prop::collection::vec(self.of(*element), 0..4).prop_map(Value::tuple).boxed()
             }
-            ParamType::Map(element) => {
-                prop::collection::btree_map(key(), self.of(*element), 0..4).prop_map(Value::object).boxed()
-            }
+            ParamType::Map(element) => prop::collection::btree_map(key(), self.of(*element), 0..4)
+                .prop_map(|items| Value::object(items.into()))
+                .boxed(),
         }
     }
 
@@ -199,11 +199,11 @@ impl Made {
                 let element = element.boxed();
                 prop_oneof![
                     several(&element).prop_map(Value::tuple),
-                    keyed(&element).prop_map(Value::object),
+                    keyed(&element).prop_map(|items| Value::object(items.into())),
                     several(&string).prop_map(|items| Value::list(Type::String, items)),
                     several(&number).prop_map(|items| Value::list(Type::Number, items)),
                     several(&string).prop_map(|items| Value::set(Type::String, items)),
-                    keyed(&string).prop_map(|items| Value::map(Type::String, items)),
+                    keyed(&string).prop_map(|items| Value::map(Type::String, items.into())),
                 ]
             })
             .boxed()

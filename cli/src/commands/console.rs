@@ -4,11 +4,9 @@ mod interactive;
 mod session;
 mod type_text;
 
-use std::collections::BTreeMap;
 use std::io::BufRead;
 use std::mem::take;
 use std::path::Path;
-use std::sync::Arc;
 
 use fleet_engine::config::load::EXTENSION;
 use fleet_engine::expand::ArgumentsOnly;
@@ -108,7 +106,6 @@ fn answer(env: &mut Env, session: &mut Session<'_>, text: &str) -> Result<bool, 
 /// What expressions can refer to where there is no configuration.
 fn paths(env: &Env) -> Names {
     let paths = [("cwd", env.cwd.to_string_lossy()), ("module", ".".into()), ("root", ".".into())];
-    let paths: BTreeMap<Arc<str>, Value> =
-        paths.into_iter().map(|(name, path)| (name.into(), Value::from(&*path))).collect();
+    let paths = paths.into_iter().map(|(name, path)| (name.into(), Value::from(&*path))).collect();
     Names([("path".into(), Value::object(paths))].into())
 }

@@ -63,11 +63,10 @@ fn message(condition: &Condition, evaluator: &mut Evaluator<'_>) -> Arc<str> {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
 
     use fleet_lang::eval::Names;
     use fleet_lang::outside::Memory;
-    use fleet_lang::{Evaluator, Marks, Type, Value};
+    use fleet_lang::{Entries, Evaluator, Marks, Type, Value};
     use fleet_syntax::{FileId, parse_expression};
 
     use super::{Outcome, test};
@@ -79,7 +78,7 @@ mod tests {
         let condition = parse(condition);
         let header = condition.span;
         let condition = Condition { condition, error_message: parse(error_message), header };
-        let scope = Names(BTreeMap::from([
+        let scope = Names(Entries::from([
             ("unknown".into(), Value::unknown(Type::Bool)),
             ("hidden".into(), Value::from(false).mark(Marks::SENSITIVE)),
             ("fleeting".into(), Value::from("x").mark(Marks::EPHEMERAL)),

@@ -6,9 +6,8 @@
 //! Digests of what is sensitive are keyed, so that nobody can try values until one fits; without a key there are none.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
-use std::sync::Arc;
 
-use fleet_lang::{Kind, Value};
+use fleet_lang::{Entries, Kind, Value};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
@@ -213,7 +212,7 @@ fn write(value: &Value, bytes: &mut Vec<u8>) {
     }
 }
 
-fn write_entries(entries: &BTreeMap<Arc<str>, Value>, bytes: &mut Vec<u8>) {
+fn write_entries(entries: &Entries, bytes: &mut Vec<u8>) {
     bytes.push(b'm');
     bytes.extend((entries.len() as u64).to_le_bytes());
     for (name, entry) in entries {

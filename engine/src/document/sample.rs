@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
 
-use fleet_lang::{Marks, Type, Value};
+use fleet_lang::{Entries, Marks, Type, Value};
 use fleet_syntax::{Diagnostic, Sources, Span};
 
 use crate::address::{Address, ScopePath, Target};
@@ -105,7 +105,7 @@ pub(crate) fn plan() -> Plan {
             "tables",
             Value::map(
                 Type::list(Type::String),
-                BTreeMap::from([
+                Entries::from([
                     ("blocked_dst".into(), texts(&["10.0.0.0/8", "172.16.0.0/12"])),
                     ("vm sources".into(), texts(&["192.168.64.0/22"])),
                 ]),

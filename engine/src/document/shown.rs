@@ -54,7 +54,7 @@ impl Shown {
     #[must_use]
     pub fn of(value: &Value) -> Shown {
         let all = |items: &[Value]| items.iter().map(Shown::of).collect();
-        let entries = |items: &BTreeMap<Arc<str>, Value>| {
+        let entries = |items: &fleet_lang::Entries| {
             Shown::Map(items.iter().map(|(name, value)| (name.clone(), Shown::of(value))).collect())
         };
         match &value.kind {

@@ -1,11 +1,11 @@
 //! Pools and fleets: which slots there are, and what is known of their hosts.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use fleet_lang::convert::convert;
-use fleet_lang::{Kind, Type, Value};
+use fleet_lang::{Entries, Kind, Type, Value};
 use fleet_syntax::tree::{Expr, ExprKind, Step};
 use fleet_syntax::{Diagnostic, Span};
 
@@ -46,7 +46,7 @@ impl<'c> Walk<'_, 'c> {
         let host =
             own.schema.blocks.remove("host").map(|nested| Entry { schema: nested.schema, ..entry.clone() });
         let value = self.body(&pool.body, &own, pool.header, Ephemeral::Allowed, view);
-        let mut hosts = BTreeMap::new();
+        let mut hosts = Entries::new();
         for (name, pool_host) in &pool.hosts {
             if let Some(entry) = &host {
                 let value = self.body(&pool_host.body, entry, pool_host.header, Ephemeral::Allowed, view);
@@ -148,7 +148,7 @@ impl<'c> Walk<'_, 'c> {
         };
         let index = here.repetition.index.clone().unwrap_or_else(|| Value::null_of(Type::Number));
         let later = |name: &str| Value::awaiting(Type::String, format!("{address}.{name}"));
-        let mut object: BTreeMap<Arc<str>, Value> =
+        let mut object: Entries =
             HOST_ATTRIBUTES.iter().map(|name| (Arc::from(*name), later(name))).collect();
         object.insert("key".into(), key);
         object.insert("index".into(), index);

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use fleet_lang::references::Reference;
-use fleet_lang::{Outside, Resolved, Scope, Type, Value};
+use fleet_lang::{Entries, Outside, Resolved, Scope, Type, Value};
 use fleet_syntax::Diagnostic;
 use fleet_syntax::tree::{Ident, Step};
 
@@ -173,9 +173,9 @@ impl Names<'_, '_> {
     }
 
     fn slot(&self, scope: ScopeId, place: u32, part: &Part) -> Value {
-        let mut object = BTreeMap::new();
-        let mut modules = BTreeMap::new();
-        let mut kinds: BTreeMap<Arc<str>, BTreeMap<Arc<str>, Value>> = BTreeMap::new();
+        let mut object = Entries::new();
+        let mut modules = Entries::new();
+        let mut kinds: BTreeMap<Arc<str>, Entries> = BTreeMap::new();
         for id in self.expansion.scopes.scope(scope).nodes.clone().map(NodeId) {
             match self.expansion.scopes.node(id).item {
                 NodeItem::Host(_) if matches!(part, Part::Host | Part::Everything) => {

@@ -46,12 +46,12 @@ impl Repeated {
 
     /// None yet: their number waits for this value.
     pub(super) fn unknown(awaiting: Value) -> Repeated {
-        let awaits = match awaiting.kind {
-            Kind::Unknown(unknown) => unknown.awaits,
+        let awaits = match &awaiting.kind {
+            Kind::Unknown(unknown) => unknown.awaits.clone(),
             _ => None,
         };
         // What a reference to them will be like is open too.
-        let instances = Kind::Unknown(Unknown { ty: Type::Any, awaits, not_null: true });
+        let instances = Unknown { ty: Type::Any, awaits, not_null: true };
         Repeated { keys: Keys::Unknown(instances.into()), each: Vec::new() }
     }
 
@@ -137,7 +137,7 @@ impl<'c> Walk<'_, 'c> {
             return;
         }
         let awaits = match &value.kind {
-            Kind::Unknown(Unknown { awaits, .. }) => awaits.clone(),
+            Kind::Unknown(unknown) => unknown.awaits.clone(),
             _ => None,
         };
         let address = self.place(scope, place).path.name(self.expansion.scopes.node(node).item);

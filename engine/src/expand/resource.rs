@@ -1,6 +1,6 @@
 //! Resource and data blocks: their arguments, instance by instance.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use fleet_lang::{Kind, Marks, Type, Value};
@@ -288,7 +288,7 @@ pub fn with_results(
     result: impl Fn(&str, &Type) -> Value,
 ) -> Value {
     let Kind::Object(arguments) = &declared.kind else { return declared.clone() };
-    let mut object: BTreeMap<Arc<str>, Value> = (**arguments).clone();
+    let mut object = (**arguments).clone();
     for (name, attribute) in &schema.attributes {
         let given = object.get(name).is_some_and(|value| !value.is_null());
         if attribute.presence.is_computed() && !given {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use fleet_lang::{Kind, Value};
+use fleet_lang::{Entries, Kind, Value};
 
 use crate::config::model::{AttributePath, IgnoreChanges, PathKey};
 use crate::diff::get;
@@ -59,8 +59,6 @@ fn put(wish: &Value, before: &Value, path: &[PathKey]) -> Value {
         _ => wish.clone(),
     }
 }
-
-type Entries = std::collections::BTreeMap<Arc<str>, Value>;
 
 fn set(entries: &mut Entries, name: &Arc<str>, old: Option<Value>, new: Option<Value>, rest: &[PathKey]) {
     match (old, new) {

@@ -11,7 +11,6 @@ mod tests;
 mod types;
 mod unify;
 
-use std::collections::BTreeMap;
 use std::fmt::{self, Display, Formatter};
 use std::sync::Arc;
 
@@ -100,8 +99,9 @@ fn changed(value: &Value, to: &Type) -> Result<Option<Value>, ConvertError> {
         | (Kind::Number(_), Type::Number)
         | (Kind::String(_), Type::String) => None,
         (Kind::Null(from), _) => types::of_unset(from, to)?.map(Value::null_of),
-        (Kind::Unknown(unknown), _) => types::of_unset(&unknown.ty, to)?
-            .map(|ty| Kind::Unknown(Unknown { ty, ..unknown.clone() }).into()),
+        (Kind::Unknown(unknown), _) => {
+            types::of_unset(&unknown.ty, to)?.map(|ty| Unknown { ty, ..(**unknown).clone() }.into())
+        }
         (Kind::Bool(value), Type::String) => Some(Value::from(if *value { "true" } else { "false" })),
         (Kind::Number(value), Type::String) => Some(Value::from(value.to_string().as_str())),
         (Kind::String(text), Type::Number) => Some(Value::from(
@@ -159,7 +159,7 @@ fn to_map(value: &Value, element: &Type) -> Result<Option<Value>, ConvertError> 
     Ok(Some(Value::map(elements.ty, entries.keys().cloned().zip(elements.values).collect())))
 }
 
-fn to_tuple(items: &[Value], wanted: &Arc<[Type]>) -> Result<Option<Value>, ConvertError> {
+fn to_tuple(items: &[Value], wanted: &[Type]) -> Result<Option<Value>, ConvertError> {
     if items.len() != wanted.len() {
         let plural = if wanted.len() == 1 { "" } else { "s" };
         return Err(ConvertError::new(format!(
@@ -185,7 +185,7 @@ fn to_object(value: &Value, wanted: &ObjectType) -> Result<Option<Value>, Conver
         types::check_map_to_object(&map.element, wanted)?;
     }
     let mut same = matches!(value.kind, Kind::Object(_)) && entries.len() == wanted.attributes.len();
-    let mut attributes = BTreeMap::new();
+    let mut attributes = Vec::with_capacity(wanted.attributes.len());
     for (name, ty) in &wanted.attributes {
         let attribute = match entries.get(name) {
             Some(part) => match changed(part, ty).map_err(|e| e.within(PathStep::Attribute(name.clone())))? {
@@ -201,9 +201,9 @@ fn to_object(value: &Value, wanted: &ObjectType) -> Result<Option<Value>, Conver
             }
             None => return Err(ConvertError::new(format!("the attribute `{name}` is required"))),
         };
-        attributes.insert(name.clone(), attribute);
+        attributes.push((name.clone(), attribute));
     }
-    Ok((!same).then(|| Value::object(attributes)))
+    Ok((!same).then(|| Value::object(attributes.into_iter().collect())))
 }
 
 /// The converted elements of a collection, with the one type they all have.

@@ -7,6 +7,7 @@ use proptest::prelude::*;
 use super::types::possible;
 use super::unify::Unifier;
 use super::*;
+use crate::Entries;
 use crate::arbitrary::{assert_well_formed, types, values, values_of, wanted_types};
 use crate::eval::{Names, evaluate};
 use crate::outside::Memory;
@@ -48,7 +49,7 @@ fn loose(ty: &Type) -> Type {
         Type::Map(element) => {
             Type::object([("a".into(), loose(element)), ("b".into(), loose(element))].into())
         }
-        Type::Tuple(elements) => Type::Tuple(elements.iter().map(loose).collect()),
+        Type::Tuple(elements) => Type::tuple(elements.iter().map(loose).collect::<Vec<_>>()),
         Type::Object(object) => {
             Type::object(object.attributes.iter().map(|(name, ty)| (name.clone(), loose(ty))).collect())
         }
@@ -116,7 +117,7 @@ fn deep_values_take_no_exponential_time() {
         |inner| Value::tuple([inner, Value::null()]),
         |inner| Value::tuple([inner, Value::list(Type::Any, vec![])]),
         |inner| {
-            Value::object([("a".into(), inner), ("b".into(), Value::map(Type::Any, BTreeMap::new()))].into())
+            Value::object([("a".into(), inner), ("b".into(), Value::map(Type::Any, Entries::new()))].into())
         },
         |inner| Value::tuple([Value::tuple([inner]), Value::tuple([Value::from("a"), Value::from(1)])]),
     ];

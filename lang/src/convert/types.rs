@@ -78,7 +78,7 @@ fn fill(from: &Type, to: &Type) -> Type {
             Type::map(common(from.attributes.values().cloned().collect(), to))
         }
         (Type::Tuple(from), Type::Tuple(to)) => {
-            Type::Tuple(from.iter().zip(to.iter()).map(|(from, to)| fill(from, to)).collect())
+            Type::tuple(from.iter().zip(to.iter()).map(|(from, to)| fill(from, to)).collect::<Vec<_>>())
         }
         (Type::Object(_) | Type::Map(_), Type::Object(to)) => {
             let source = |name: &Arc<str>| match from {

@@ -247,9 +247,9 @@ mod tests {
     use fleet_syntax::tree::Ident;
 
     use super::*;
-    use crate::Names;
     use crate::functions::{Group, ParamType};
     use crate::outside::Memory;
+    use crate::{Names, Unknown};
 
     /// A function that tells what reaches it: the arguments as a tuple.
     const fn echo(params: &'static [Param]) -> Function {
@@ -329,10 +329,7 @@ mod tests {
     #[test]
     fn unknowns_pass_the_body_by() {
         const F: Function = echo(&[Param::new("a", ParamType::Any), Param::new("b", ParamType::Any)]);
-        let mut result = Value::awaiting(Type::String, "core_value.a");
-        if let Kind::Unknown(unknown) = &mut result.kind {
-            unknown.not_null = true;
-        }
+        let result = Unknown { ty: Type::String, awaits: Some("core_value.a".into()), not_null: true }.into();
         assert_eq!(call(&F, &[Value::from(1), string()]), Ok(result));
         assert_eq!(call(&F, &[Value::from(1), Value::unknown(Type::Any)]), Ok(Value::unknown(Type::Any)));
         let depends = Function { returns: Returns::Depends(|args| Ok(Type::list(args[1].ty()))), ..F };

@@ -7,7 +7,7 @@ use fleet_syntax::{Diagnostic, Diagnostics, Span};
 use super::operators::result_type;
 use super::{Evaluator, failed, unknown_from, unknown_result};
 use crate::convert::{convert, unify};
-use crate::{Kind, Marks, Type, Unknown, Value};
+use crate::{Kind, Marks, Type, Value};
 
 /// What a condition comes to.
 pub(super) enum Truth {
@@ -93,7 +93,7 @@ impl Evaluator<'_> {
         let value = self.value(expr);
         let problems = self.problems.split_off(before);
         match &value.kind {
-            Kind::Unknown(Unknown { ty: Type::Any, .. }) if !problems.is_empty() => {
+            Kind::Unknown(unknown) if unknown.ty == Type::Any && !problems.is_empty() => {
                 (Value::unknown(type_of_form(expr)), problems)
             }
             _ => (value, problems),

@@ -75,7 +75,7 @@ impl Evaluator<'_> {
                 }
             }
         });
-        self.finish(ended, marks, span, || Value::object(attributes))
+        self.finish(ended, marks, span, || Value::object(attributes.into()))
     }
 
     fn for_groups(&mut self, turns: &Loop<'_>, key: &Expr, value: &Expr, span: Span) -> Value {

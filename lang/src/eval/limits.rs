@@ -1,8 +1,6 @@
 //! What keeps an expression from taking all memory or stack. Nested loops multiply, and because children are shared, a
 //! few lines of `[x, x]` make values with more elements than there are atoms: cheap to hold, fatal to whoever walks them.
 
-use std::collections::BTreeMap;
-
 use fleet_syntax::{Diagnostic, Span};
 
 use super::{Evaluator, failed};
@@ -74,7 +72,7 @@ impl Evaluator<'_> {
 
 /// Counts the elements down, at any depth.
 fn measure(value: &Value, depth: usize, left: &mut usize) -> Result<(), Excess> {
-    let count = value.items().map_or(0, <[Value]>::len) + value.entries().map_or(0, BTreeMap::len);
+    let count = value.items().map_or(0, <[Value]>::len) + value.entries().map_or(0, |entries| entries.len());
     if count == 0 {
         return Ok(());
     }

@@ -18,7 +18,6 @@ mod path;
 mod scope;
 mod template;
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use fleet_syntax::tree::{Expr, ExprKind, Ident, ObjectItem, Step};
@@ -193,7 +192,7 @@ impl<'a> Evaluator<'a> {
             return failed();
         }
         let findings = self.findings();
-        let mut attributes = BTreeMap::new();
+        let mut attributes = Vec::with_capacity(items.len());
         let mut marks = Marks::NONE;
         let mut unknown = None;
         for item in items {
@@ -203,16 +202,17 @@ impl<'a> Evaluator<'a> {
             };
             let value = self.value(&item.value);
             match key {
-                Ok(key) => {
-                    attributes.insert(key, value);
-                }
+                Ok(key) => attributes.push((key, value)),
                 Err(key) => {
                     unknown.get_or_insert(key);
                 }
             }
         }
         match unknown {
-            None => self.measured(Value::object(attributes).mark(marks), findings, span),
+            None => {
+                let object = Value::object(attributes.into_iter().collect());
+                self.measured(object.mark(marks), findings, span)
+            }
             Some(key) => unknown_from(Type::Any, [&key]).mark(marks),
         }
     }
@@ -290,14 +290,11 @@ fn failed() -> Value {
 /// An unknown of a type that waits for the first reference that one of the operands waits for.
 pub(crate) fn unknown_from<'v>(ty: Type, operands: impl IntoIterator<Item = &'v Value>) -> Value {
     let awaits = operands.into_iter().find_map(Value::awaits).cloned();
-    Kind::Unknown(Unknown { ty, awaits, not_null: false }).into()
+    Unknown { ty, awaits, not_null: false }.into()
 }
 
 /// An unknown that will not be null.
 pub(crate) fn unknown_result<'v>(ty: Type, operands: impl IntoIterator<Item = &'v Value>) -> Value {
-    let mut value = unknown_from(ty, operands);
-    if let Kind::Unknown(unknown) = &mut value.kind {
-        unknown.not_null = true;
-    }
-    value
+    let awaits = operands.into_iter().find_map(Value::awaits).cloned();
+    Unknown { ty, awaits, not_null: true }.into()
 }

@@ -140,9 +140,9 @@ impl Evaluator<'_> {
         };
         let result = match &ty {
             Type::List(element) | Type::Set(element) => Type::list(self.type_of_steps(element, each)),
-            Type::Tuple(elements) => {
-                Type::Tuple(elements.iter().map(|element| self.type_of_steps(element, each)).collect())
-            }
+            Type::Tuple(elements) => Type::tuple(
+                elements.iter().map(|element| self.type_of_steps(element, each)).collect::<Vec<_>>(),
+            ),
             Type::Any => Type::Any,
             // Whether there will be one element or none depends on whether it will be null.
             _ => {

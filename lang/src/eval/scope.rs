@@ -1,12 +1,9 @@
 //! Where the names of an expression come from.
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
-
 use fleet_syntax::tree::{Ident, Step};
 use fleet_syntax::{Diagnostic, nearest};
 
-use crate::Value;
+use crate::{Entries, Value};
 
 /// Where names that an expression does not bind itself come from.
 pub trait Scope {
@@ -29,7 +26,7 @@ pub struct Resolved {
 
 /// A scope of names with values and nothing else: the variables of a template, or none at all.
 #[derive(Clone, Debug, Default)]
-pub struct Names(pub BTreeMap<Arc<str>, Value>);
+pub struct Names(pub Entries);
 
 impl Scope for Names {
     fn resolve(&self, root: &Ident, _steps: &[Step]) -> Result<Resolved, Diagnostic> {

@@ -6,7 +6,7 @@ pub(super) mod json;
 mod yaml_read;
 mod yaml_write;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::io::Write;
 use std::sync::Arc;
 
@@ -215,7 +215,7 @@ fn csvdecode(args: &[Value]) -> Result<Value, CallError> {
             return Err(problem(format!("record {} has {found} fields instead of {wanted}", position + 1)));
         }
         let fields = record.iter().map(|field| Value::from(field.as_str()));
-        Ok(Value::object(names.iter().cloned().zip(fields).collect::<BTreeMap<_, _>>()))
+        Ok(Value::object(names.iter().cloned().zip(fields).collect()))
     };
     Ok(Value::list(ty, records.enumerate().map(object).collect::<Result<_, _>>()?))
 }

@@ -1,8 +1,5 @@
 //! Functions that render templates.
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
-
 use fleet_syntax::tree::{Call, Expr, ExprKind};
 use fleet_syntax::{Diagnostic, Diagnostics, Sources, Span, is_name, parse_template};
 
@@ -11,7 +8,7 @@ use super::filesystem::read_text;
 use super::{Body, CallError, Function, Group, Param, ParamType, Returns};
 use crate::convert::convert;
 use crate::eval::Names;
-use crate::{Evaluator, Type, Value};
+use crate::{Entries, Evaluator, Type, Value};
 
 pub(super) const TABLE: &[Function] = &[
     Function {
@@ -104,7 +101,7 @@ fn render(evaluator: &Evaluator<'_>, name: &str, text: &str, args: &[Value]) -> 
     Ok(value)
 }
 
-fn variables(vars: &Value) -> Result<BTreeMap<Arc<str>, Value>, CallError> {
+fn variables(vars: &Value) -> Result<Entries, CallError> {
     let Some(entries) = vars.entries() else {
         return Err(CallError::arg(1, format!("must be an object or map, but is {}", vars.ty())));
     };

@@ -25,7 +25,7 @@ fn check(text: &str, ty: Type, awaits: &str) {
     let value = evaluate_in(&scope(), text).expect(text);
     let Kind::Unknown(unknown) = value.kind else { panic!("{text} is known: {value:?}") };
     let awaits = Some(format!("core_value.{awaits}").into());
-    assert_eq!(unknown, Unknown { ty, awaits, not_null: unknown.not_null }, "{text}");
+    assert_eq!(*unknown, Unknown { ty, awaits, not_null: unknown.not_null }, "{text}");
 }
 
 /// The result is known.

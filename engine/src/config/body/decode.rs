@@ -5,7 +5,7 @@ use std::collections::btree_map::Entry;
 use std::sync::Arc;
 
 use fleet_lang::convert::convert;
-use fleet_lang::{Evaluator, Kind, Marks, Type, Value};
+use fleet_lang::{Entries, Evaluator, Kind, Marks, Type, Value};
 use fleet_syntax::tree::{Block, Body, Expr};
 use fleet_syntax::{Diagnostic, Diagnostics, Span};
 
@@ -62,19 +62,19 @@ struct Label {
 
 impl Decoder<'_, '_> {
     fn object(&mut self, body: &Body, schema: &Schema, header: Span) -> Value {
-        let mut object = BTreeMap::new();
+        let mut object = Vec::with_capacity(schema.attributes.len() + schema.blocks.len());
         for (name, attribute) in &schema.attributes {
             let given = body.attribute(name).filter(|_| attribute.presence.is_configurable());
             let value = match given {
                 Some(given) => self.attribute(name, &given.value, attribute),
                 None => attribute.omitted(),
             };
-            object.insert(name.clone(), value);
+            object.push((name.clone(), value));
         }
         for (name, nested) in &schema.blocks {
-            object.insert(name.clone(), self.blocks(name, nested, body, header));
+            object.push((name.clone(), self.blocks(name, nested, body, header)));
         }
-        Value::object(object)
+        Value::object(object.into_iter().collect())
     }
 
     fn attribute(&mut self, name: &str, expr: &Expr, attribute: &Attribute) -> Value {
@@ -203,7 +203,7 @@ impl Decoder<'_, '_> {
         value: Value,
         run: impl FnOnce(&mut Decoder<'_, '_>) -> T,
     ) -> T {
-        let element = Value::object(BTreeMap::from([("key".into(), key), ("value".into(), value)]));
+        let element = Value::object([("key".into(), key), ("value".into(), value)].into());
         let ephemeral = self.ephemeral;
         self.evaluator.binding(dynamic.iterator.clone(), element, |evaluator| {
             run(&mut Decoder { evaluator, ephemeral })
@@ -257,7 +257,7 @@ impl Decoder<'_, '_> {
         value.mark(made.marks)
     }
 
-    fn by_label(&mut self, items: Vec<(Option<Label>, Value)>) -> BTreeMap<Arc<str>, Value> {
+    fn by_label(&mut self, items: Vec<(Option<Label>, Value)>) -> Entries {
         let mut map = BTreeMap::new();
         for (label, value) in items {
             // A block without a label has been reported.
@@ -273,7 +273,7 @@ impl Decoder<'_, '_> {
                 }
             }
         }
-        map
+        map.into()
     }
 }
 

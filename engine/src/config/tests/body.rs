@@ -1,10 +1,8 @@
 //! Bodies against schemas.
 
-use std::collections::BTreeMap;
-
 use fleet_lang::eval::Names;
 use fleet_lang::outside::Memory;
-use fleet_lang::{Evaluator, Marks, Type, Value, print};
+use fleet_lang::{Entries, Evaluator, Marks, Type, Value, print};
 use fleet_syntax::{Sources, Span};
 
 use super::findings;
@@ -66,7 +64,7 @@ fn decode(text: &str) -> (Vec<String>, Vec<String>, Value) {
     assert_eq!(syntax, []);
     let header = Span { file, start: 0, end: 0 };
     let static_findings = findings(&body::check(&body, &sample(), header), &sources);
-    let scope = Names(BTreeMap::from([
+    let scope = Names(Entries::from([
         ("unknown".into(), Value::awaiting(Type::list(Type::Number), "core_value.a.output")),
         ("sensitive".into(), Value::from("s").mark(Marks::SENSITIVE)),
         ("ephemeral".into(), Value::from("e").mark(Marks::EPHEMERAL)),

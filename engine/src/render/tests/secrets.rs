@@ -1,7 +1,5 @@
 //! No form of a plan holds what is secret, in any spelling; and the search for it would find it.
 
-use std::collections::BTreeMap;
-
 use base64::Engine;
 use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
 use fleet_lang::{Marks, Type, Value};
@@ -70,7 +68,7 @@ fn planted(secret: &str) -> BoxedStrategy<Value> {
         prop_oneof![
             inner.clone().prop_map(|value| Value::tuple([Value::from("other"), value])),
             inner.clone().prop_map(|value| object([("in", value), ("other", 1.into())])),
-            inner.prop_map(|value| Value::map(value.ty(), BTreeMap::from([("key".into(), value)]))),
+            inner.prop_map(|value| Value::map(value.ty(), [("key".into(), value)].into())),
         ]
     })
     .boxed()

@@ -207,7 +207,8 @@ fn values_type(args: &[Value]) -> Result<Type, CallError> {
 
 fn values(args: &[Value]) -> Result<Value, CallError> {
     let ty = values_type(args)?;
-    let elements: Vec<Value> = args[0].entries().into_iter().flat_map(BTreeMap::values).cloned().collect();
+    let elements: Vec<Value> =
+        args[0].entries().into_iter().flat_map(|entries| entries.values()).cloned().collect();
     Ok(match ty {
         Type::List(element) => Value::list(Type::clone(&element), elements),
         _ => Value::tuple(elements),

@@ -1,7 +1,5 @@
 //! Functions that change how elements are grouped, and the one that counts them.
 
-use std::collections::BTreeMap;
-
 use unicode_segmentation::UnicodeSegmentation;
 
 use super::super::args::{count, items};
@@ -108,7 +106,7 @@ fn length(args: &[Value]) -> Result<Value, CallError> {
             return Err(CallError::arg(0, message));
         }
         (Kind::Unknown(_), _) => None,
-        _ => value.items().map(<[Value]>::len).or(value.entries().map(BTreeMap::len)),
+        _ => value.items().map(<[Value]>::len).or(value.entries().map(|entries| entries.len())),
     };
     let count = count.map(|count| i64::try_from(count).expect("no collection is that long"));
     Ok(count.map_or_else(|| unknown_result(Type::Number, args), Value::from).mark(value.marks))

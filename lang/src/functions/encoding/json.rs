@@ -1,6 +1,5 @@
 //! JSON ⇄ values. Numbers keep all of their digits, which is why this reader is our own.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::{Kind, Number, Value};
@@ -157,10 +156,10 @@ impl<'a> Reader<'a> {
     }
 
     fn object(&mut self) -> Result<Value, String> {
-        let mut attributes = BTreeMap::<Arc<str>, Value>::new();
+        let mut attributes = Vec::<(Arc<str>, Value)>::new();
         self.space();
         if self.eat(b'}') {
-            return Ok(Value::object(attributes));
+            return Ok(Value::object(attributes.into_iter().collect()));
         }
         loop {
             self.space();
@@ -173,10 +172,10 @@ impl<'a> Reader<'a> {
                 return Err(self.problem("the `:` after a key is missing"));
             }
             let value = self.value()?;
-            attributes.insert(key, value);
+            attributes.push((key, value));
             self.space();
             if self.eat(b'}') {
-                return Ok(Value::object(attributes));
+                return Ok(Value::object(attributes.into_iter().collect()));
             }
             if !self.eat(b',') {
                 return Err(self.problem("a `,` or the object's `}` is missing"));

@@ -121,7 +121,7 @@ impl Builder {
                 let Some(open) = self.open.pop() else { return Ok(()) };
                 let value = match open.content {
                     Content::Sequence(items) => Value::tuple(items),
-                    Content::Mapping { entries, .. } => Value::object(entries),
+                    Content::Mapping { entries, .. } => Value::object(entries.into()),
                 };
                 self.add(Node { value, nodes: open.nodes, depth: open.depth + 1 }, open.anchor)
             }

@@ -1,6 +1,7 @@
 //! Text from lists and lists from text.
 
 use super::check_length;
+use crate::eval::unknown_result;
 use crate::functions::{CallError, args};
 use crate::{Kind, Type, Value};
 
@@ -73,10 +74,5 @@ pub(super) fn formatlist(args: &[Value]) -> Result<Value, CallError> {
 
 /// The string that some values will make, waiting for the first unknown of them.
 fn unknown_string(values: &[Value]) -> Value {
-    let mut value = Value::unknown(Type::String);
-    if let Kind::Unknown(unknown) = &mut value.kind {
-        unknown.awaits = values.iter().find_map(Value::awaits).cloned();
-        unknown.not_null = true;
-    }
-    value
+    unknown_result(Type::String, values)
 }

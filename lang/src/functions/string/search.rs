@@ -9,7 +9,7 @@ use super::check_length;
 use super::pattern::Pattern;
 use super::replacement::Replacement;
 use crate::functions::{CallError, args};
-use crate::{Type, Value};
+use crate::{Entries, Type, Value};
 
 pub(super) fn regex(args: &[Value]) -> Result<Value, CallError> {
     let pattern = pattern(args::string(args, 0), 0)?;
@@ -77,7 +77,7 @@ fn ty(pattern: &Pattern) -> Type {
     match pattern.names.iter().map(named).collect::<Option<BTreeMap<_, _>>>() {
         _ if pattern.names.is_empty() => Type::String,
         Some(attributes) => Type::object(attributes),
-        None => Type::Tuple(pattern.names.iter().map(|_| Type::String).collect()),
+        None => Type::tuple(vec![Type::String; pattern.names.len()]),
     }
 }
 
@@ -88,7 +88,7 @@ fn value(pattern: &Pattern, captures: &Captures<'_>) -> Value {
     };
     let named =
         |(index, name): (usize, &Option<String>)| Some((Arc::from(name.as_deref()?), group(index + 1)));
-    match pattern.names.iter().enumerate().map(named).collect::<Option<BTreeMap<_, _>>>() {
+    match pattern.names.iter().enumerate().map(named).collect::<Option<Entries>>() {
         _ if pattern.names.is_empty() => group(0),
         Some(attributes) => Value::object(attributes),
         None => Value::tuple((1..=pattern.names.len()).map(group).collect::<Vec<_>>()),

@@ -10,6 +10,7 @@ use fleet_engine::config::model::{Config, Module, Named};
 use fleet_engine::config::values::{Given, Setting, values};
 use fleet_engine::expand::{ArgumentsOnly, Depth, Expansion, Secrets, Settle, Surroundings, Symbols, expand};
 use fleet_engine::schema::Catalog;
+use fleet_engine::settings::settings;
 use fleet_lang::Value;
 use fleet_syntax::{Diagnostics, Sources};
 use sha2::{Digest, Sha256};
@@ -85,7 +86,8 @@ impl Configuration {
         let surroundings =
             Surroundings { catalog, outside: &self.outside, inputs, secrets: &Symbols, depth: Depth::Blocks };
         let (_, found) = expand(&self.config, &surroundings, &mut ArgumentsOnly);
-        self.diagnostics.extend(found);
+        let of_settings = settings(&self.config, &surroundings).problems;
+        self.diagnostics.extend(found.into_iter().chain(of_settings));
     }
 
     /// Whether looking at instances can find more than looking at every block once.

@@ -15,18 +15,17 @@ use fleet_engine::registry::Registry;
 use fleet_engine::seal::Sealer;
 use fleet_engine::state::{State, Store};
 use fleet_lang::{Outside, Value};
-use fleet_store::Backend;
 use fleet_syntax::Diagnostics;
 use fleet_syntax::diagnostic::has_errors;
 use tokio::runtime::Runtime;
 
-use crate::backend::backend;
 use crate::clock::Stopwatch;
 use crate::configuration::{Configuration, VariableArgs};
 use crate::interrupt::Signals;
 use crate::outside::{Machine, Stage};
 use crate::secrets::{Vault, Wanted};
-use crate::{Env, Failure, diagnostics, key};
+use crate::settings::{self, Place};
+use crate::{Env, Failure, diagnostics, key, memory};
 
 /// A configuration that can be planned, and the way to reality.
 pub(crate) struct Site {
@@ -36,7 +35,7 @@ pub(crate) struct Site {
     pub(crate) providers: Registry,
     pub(crate) runtime: Runtime,
     /// Where the state is kept.
-    pub(crate) backend: Backend,
+    pub(crate) place: Place,
     pub(crate) clock: Stopwatch,
 }
 
@@ -69,22 +68,26 @@ impl Site {
         configuration.diagnostics.extend(unsupported(&configuration.config));
         configuration.outside.stage = Stage::Planning(configuration.outside.now());
         let providers = env.providers();
-        let wanted = Wanted::Only(secrets_of_providers(&configuration.config, &providers));
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-        let backend = backend(&configuration.config, &env.cwd)?;
-        let site = Site {
-            vault: Vault::new(env, wanted),
+        let vault = Vault::new(env, Wanted::All);
+        let told = settings::read(&mut configuration, &providers, &vault, &env.cwd);
+        let told = told.filter(|_| !has_errors(&configuration.diagnostics));
+        let Some(told) = told else {
+            diagnostics::report(env, &configuration.diagnostics, &configuration.sources)?;
+            return Ok(None);
+        };
+        vault.want(Wanted::Only(secrets_of_providers(&configuration.config, &providers)));
+        Ok(Some(Site {
+            vault,
             sealer: match purpose {
-                Purpose::Plan => key::sealer(&backend, &env.cwd)?,
-                Purpose::Apply => key::sealer_for_writing(&backend, &env.cwd)?,
+                Purpose::Plan => key::sealer(&told, &env.cwd)?,
+                Purpose::Apply => key::sealer_for_writing(&told, &env.cwd)?,
             },
-            backend,
+            place: told.place,
             configuration,
             providers,
-            runtime: runtime.map_err(|error| Failure::of("the runtime cannot be started", &error))?,
+            runtime: memory::runtime()?,
             clock: Stopwatch::start(),
-        };
-        Ok(site.tell(env, &site.configuration.diagnostics)?.then_some(site))
+        }))
     }
 
     /// Plans as if it were then, in nanoseconds since 1970.
@@ -243,9 +246,4 @@ pub(crate) fn print_outputs(
         writeln!(env.stdout, "{} = {}", output.name.name, fleet_lang::print::print(&value))?;
     }
     Ok(())
-}
-
-/// A failure of the state.
-pub(crate) fn state_failure(error: &dyn std::error::Error) -> Failure {
-    Failure::of("state", error)
 }

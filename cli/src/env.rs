@@ -98,6 +98,17 @@ impl Env {
         self.var("NO_COLOR").is_none() && self.var("TERM") != Some("dumb")
     }
 
+    /// Asks a question to which only `yes` means yes.
+    pub(crate) fn ask(&mut self, question: &str) -> Result<bool, Failure> {
+        write!(self.stdout, "\n{question} Only `yes` is accepted: ")?;
+        self.stdout.flush()?;
+        let mut answer = String::new();
+        let read = self.stdin.read_line(&mut answer);
+        read.map_err(|error| Failure::of("standard input cannot be read", &error))?;
+        writeln!(self.stdout)?;
+        Ok(answer.trim() == "yes")
+    }
+
     /// Where a file that the user named is.
     pub(crate) fn path(&self, path: &Path) -> PathBuf {
         self.cwd.join(path)

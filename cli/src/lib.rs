@@ -5,8 +5,8 @@
 //! 3. [`failure`]: how a command ends badly
 //! 4. [`diagnostics`]: what is wrong with the configuration, drawn for people or as JSON
 //! 5. [`outside`]: the machine, as expressions see it
-//! 6. `configuration`: what a command works on; `converge`: what plan, apply and destroy share; `publish`: the
-//!    document of a plan, printed and saved
+//! 6. `configuration`: what a command works on; `settings` and `memory`: where the state is, and how to get at it;
+//!    `converge`: what plan, apply and destroy share; `publish`: the document of a plan, printed and saved
 //! 7. [`progress`]: who is told what a run does; [`interrupt`]: signals; `log`: what is done inside
 //!
 //! [`run`] is all there is to call: tests and the program use it alike.
@@ -16,7 +16,6 @@ use std::io::Write as _;
 
 use clap::{CommandFactory, FromArgMatches, Parser};
 
-mod backend;
 pub mod clock;
 pub mod commands;
 mod configuration;
@@ -25,8 +24,10 @@ pub mod diagnostics;
 pub mod env;
 pub mod failure;
 pub mod interrupt;
+mod json;
 mod key;
 mod log;
+mod memory;
 mod output;
 pub mod outside;
 mod planning;
@@ -34,6 +35,7 @@ pub mod progress;
 mod publish;
 mod reviewed;
 mod secrets;
+mod settings;
 
 pub use env::{Env, Terminal};
 pub use failure::{Exit, Failure};

@@ -43,18 +43,28 @@ impl Vault {
 
     /// From now on all of them may be asked for.
     pub(crate) fn open(&self) {
-        *self.wanted.borrow_mut() = Wanted::All;
+        self.want(Wanted::All);
+    }
+
+    /// From now on these may be asked for.
+    pub(crate) fn want(&self, wanted: Wanted) {
+        *self.wanted.borrow_mut() = wanted;
+    }
+
+    /// The name of one that could not be had, and why.
+    pub(crate) fn missing(&self) -> Option<(String, String)> {
+        let known = self.known.borrow();
+        known.iter().find_map(|(name, secret)| Some((name.clone(), secret.as_ref().err()?.clone())))
     }
 
     /// What could not be had.
     pub(crate) fn failure(&self) -> Option<Failure> {
-        let known = self.known.borrow();
-        let (name, why) = known.iter().find_map(|(name, secret)| Some((name, secret.as_ref().err()?)))?;
+        let (name, why) = self.missing()?;
         Some(Failure::new(format!("cannot get secret.{name}: {why}")))
     }
 
     /// The secret that comes from there.
-    fn fetch(&self, from: &str) -> Result<String, String> {
+    pub(crate) fn fetch(&self, from: &str) -> Result<String, String> {
         let (place, rest) = from.split_once(':').unwrap_or((from, ""));
         match place {
             "env" => {

@@ -11,7 +11,7 @@
 //!
 //! Beside the stages: [`resource`] and [`host`] are the contract for the author of a kind, and [`kind`] is what the
 //! engine sees of it; [`provider`] is what it knows of providers, [`registry`] all of them together, and [`manual`] their reference; [`state`] is
-//! what is remembered between runs. [`event`] is what a user interface may know, [`clock`] and [`interrupt`] are what
+//! what is remembered between runs, and [`settings`](mod@settings) says where. [`event`] is what a user interface may know, [`clock`] and [`interrupt`] are what
 //! it tells the engine.
 
 pub mod address;
@@ -43,4 +43,5 @@ pub mod resource;
 pub mod schema;
 pub mod scope;
 pub mod seal;
+pub mod settings;
 pub mod state;

@@ -151,6 +151,8 @@ pub struct StoreError {
     pub message: String,
     /// What sort of trouble it is.
     pub kind: StoreErrorKind,
+    /// The file that holds what could not be written, for the next run to settle.
+    pub recovery: Option<Arc<str>>,
     source: Option<Arc<dyn std::error::Error + Send + Sync>>,
 }
 
@@ -172,13 +174,19 @@ pub enum StoreErrorKind {
 impl StoreError {
     /// Something that could not be done.
     pub fn new(message: impl Into<String>) -> StoreError {
-        StoreError { message: message.into(), kind: StoreErrorKind::Other, source: None }
+        StoreError { message: message.into(), kind: StoreErrorKind::Other, recovery: None, source: None }
     }
 
     /// Says what sort of trouble it is.
     #[must_use]
     pub fn of_kind(self, kind: StoreErrorKind) -> StoreError {
         StoreError { kind, ..self }
+    }
+
+    /// Whether nothing can be written any more: another write would fail as this one did.
+    #[must_use]
+    pub fn is_final(&self) -> bool {
+        self.kind != StoreErrorKind::Other
     }
 
     /// Adds the cause, which the message must not repeat.

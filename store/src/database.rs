@@ -13,7 +13,7 @@ use crate::lock::{Holder, OpenError};
 use crate::writer::{self, Answer, Opened, Request};
 use crate::{Backend, Document};
 
-/// How long a run goes on trying to reach a database that was lost.
+/// How long a run goes on trying to reach a database that was lost, unless told otherwise.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// The state, open for writing: this process holds the lock.
@@ -50,7 +50,6 @@ impl Database {
     }
 
     /// The same, and says how long to go on trying when the database is lost.
-    #[doc(hidden)]
     pub async fn open_patiently(
         backend: &Backend,
         holder: &Holder,

@@ -63,7 +63,7 @@ impl Recovery {
         Recovery { path, whose, file: None }
     }
 
-    /// Keeps what could not be stored, and says so in the error. What was only about to be done, or was decided anew
+    /// Keeps what could not be stored, and says where in the error. What was only about to be done, or was decided anew
     /// by somebody who has taken over, needs no keeping.
     pub(crate) fn keep<'a>(
         &mut self,
@@ -79,8 +79,7 @@ impl Recovery {
         }
         // If that fails too, the intents are still open: the next run settles them by looking.
         if self.append(&lines).is_ok() {
-            let kept = format!("; what was done is in `{}`, for the next run to settle", self.path.display());
-            error.message.push_str(&kept);
+            error.recovery = Some(self.path.display().to_string().into());
         }
         error
     }

@@ -1,5 +1,6 @@
 //! `fleet apply`, and what `fleet destroy` shares with it.
 
+use std::io::Write as _;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,14 +9,17 @@ use fleet_engine::apply::{Applied, Pace};
 use fleet_engine::event::{Event, Ledger, Listener};
 use fleet_engine::interrupt::{Interrupt, Urgency};
 use fleet_engine::plan::{Goal, Options};
-use fleet_store::{Database, Holder, Summary};
+use fleet_engine::state::StoreError;
+use fleet_store::{Database, Summary};
+use serde::Serialize;
 
 use crate::configuration::VariableArgs;
-use crate::converge::{Purpose, Running, Site, command_of, print_outputs, state_failure};
+use crate::converge::{Purpose, Running, Site, command_of, print_outputs};
+use crate::memory::LockArgs;
 use crate::planning::PlanningArgs;
 use crate::progress::{Progress, ProgressArgs, summary};
 use crate::reviewed::{Reviewed, Verdict};
-use crate::{Env, Exit, Failure, publish};
+use crate::{Env, Exit, Failure, memory, publish};
 
 /// Make reality equal to the configuration
 ///
@@ -54,9 +58,8 @@ pub(super) struct Given {
     /// How long a step may take, such as `10m`
     #[arg(long, value_name = "DURATION", value_parser = humantime::parse_duration)]
     step_timeout: Option<Duration>,
-    /// How long to wait for the lock of the state, such as `5m`
-    #[arg(long, value_name = "DURATION", value_parser = humantime::parse_duration)]
-    lock_timeout: Option<Duration>,
+    #[command(flatten)]
+    lock: LockArgs,
     #[command(flatten)]
     progress: ProgressArgs,
 }
@@ -85,17 +88,52 @@ pub(super) fn converge(
     if let Some(reviewed) = reviewed {
         site.plan_as_of(reviewed.planned_at()?);
     }
-    let command = format!("fleet {}", command_of(options.goal));
-    let holder = Holder::of_process(command, |name| env.var(name).map(Into::into));
-    let opened = site.runtime.block_on(Database::open(&site.backend, &holder, given.lock_timeout));
-    let database = opened.map_err(|e| state_failure(&e))?;
-    let progress = Progress::start(env, &given.progress, command_of(options.goal), Arc::new(site.clock))?;
-    let mut ledger = Ledger::default();
-    let exit = waves(env, &site, &database, options, given, reviewed, &progress, &mut ledger);
-    progress.hear(&Event::Finished { ledger: &ledger });
-    site.runtime.block_on(database.close(Summary::default())).map_err(|e| state_failure(&e))?;
+    let command = command_of(options.goal);
+    let name = format!("fleet {command}");
+    let database = site.runtime.block_on(memory::open(env, &site.place, &name, given.lock))?;
+    let progress = Progress::start(env, &given.progress, command, Arc::new(site.clock))?;
+    if let Some(told) = memory::recovered(&database) {
+        progress.say(&Recovered { r#type: "recovered", steps: database.recovered() });
+        writeln!(env.stderr, "{told}")?;
+    }
+    let mut run = Run { ledger: Ledger::default(), lost: None };
+    let exit = waves(env, &site, &database, options, given, reviewed, &progress, &mut run);
+    progress.hear(&Event::Finished { ledger: &run.ledger });
+    let closed = site.runtime.block_on(database.close(run.summary()));
     progress.finish()?;
-    exit
+    match (run.lost, closed) {
+        (Some(error), _) => Err(memory::stopped(&error)),
+        (None, Ok(())) => exit,
+        // What went wrong before matters more.
+        (None, Err(error)) => exit.and(Err(memory::unclosed(&error))),
+    }
+}
+
+/// What came of a run so far.
+struct Run {
+    ledger: Ledger,
+    /// Why the state could not be written any more, if so.
+    lost: Option<StoreError>,
+}
+
+impl Run {
+    /// As the history tells it.
+    fn summary(&self) -> Summary {
+        let counts = self.ledger.counts();
+        let number = |count: usize| u64::try_from(count).unwrap_or(u64::MAX);
+        Summary {
+            failed: number(counts.failed),
+            skipped: number(counts.skipped + counts.not_started),
+            unknown: number(counts.unknown),
+        }
+    }
+}
+
+/// What programs are told of an earlier run that had lost its state.
+#[derive(Serialize)]
+struct Recovered {
+    r#type: &'static str,
+    steps: usize,
 }
 
 fn waves(
@@ -106,7 +144,7 @@ fn waves(
     given: &Given,
     reviewed: Option<&Reviewed>,
     progress: &Progress,
-    ledger: &mut Ledger,
+    run: &mut Run,
 ) -> Result<Exit, Failure> {
     let interrupt = Interrupt::new();
     let pace = Pace { parallelism: given.parallelism, timeout: given.step_timeout, ..Pace::default() };
@@ -115,7 +153,8 @@ fn waves(
     let n_excluded = options.excludes.len();
     let mut wave = 1;
     loop {
-        let state = site.runtime.block_on(database.read()).map_err(|e| state_failure(&e))?;
+        let state = site.runtime.block_on(database.read());
+        let state = state.map_err(|e| if wave > 1 { memory::stopped(&e) } else { memory::failure(&e) })?;
         let Some(planned) = site.plan(env, state, &options, progress)? else { return Ok(Exit::Failed) };
         progress.pause();
         let document = site.document(&planned, &options);
@@ -142,14 +181,15 @@ fn waves(
             Some(signals) => signals,
             none => none.insert(site.catch_signals()?),
         };
-        let Applied { ledger: of_wave, expansion, problems, .. } =
+        let Applied { ledger: of_wave, expansion, problems, lost } =
             site.apply(planned, &running, signals, wave);
         progress.pause();
-        let good = site.tell(env, &problems)? && of_wave.all_done();
+        let good = site.tell(env, &problems)? && of_wave.all_done() && lost.is_none();
         if changes {
             writeln!(env.stdout, "{}", summary(&of_wave))?;
         }
-        ledger.extend(of_wave);
+        run.ledger.extend(of_wave);
+        run.lost = lost;
         if !good || !waits || !changes || interrupt.urgency() > Urgency::None {
             if options.goal == Goal::Converge {
                 print_outputs(env, expansion.outputs())?;
@@ -164,15 +204,8 @@ fn waves(
 }
 
 fn ask(env: &mut Env, goal: Goal) -> Result<bool, Failure> {
-    let question = match goal {
+    env.ask(match goal {
         Goal::Converge | Goal::RefreshOnly => "Apply this plan?",
         Goal::Destroy => "Destroy all of this?",
-    };
-    write!(env.stdout, "\n{question} Only `yes` is accepted: ")?;
-    env.stdout.flush()?;
-    let mut answer = String::new();
-    let read = env.stdin.read_line(&mut answer);
-    read.map_err(|error| Failure::of("standard input cannot be read", &error))?;
-    writeln!(env.stdout)?;
-    Ok(answer.trim() == "yes")
+    })
 }

@@ -10,9 +10,12 @@ mod fmt;
 mod graph;
 mod import;
 mod init;
+mod lock;
+mod output;
 mod plan;
 mod providers;
 mod show;
+mod state;
 mod validate;
 mod version;
 
@@ -29,6 +32,9 @@ pub(crate) enum Command {
     Apply(apply::ApplyArgs),
     Destroy(destroy::DestroyArgs),
     Import(import::ImportArgs),
+    Output(output::OutputArgs),
+    State(state::StateArgs),
+    Lock(lock::LockArgs),
     Providers(providers::ProvidersArgs),
     Completions(completions::CompletionsArgs),
     Version(version::VersionArgs),
@@ -48,6 +54,9 @@ impl Command {
             Command::Apply(args) => apply::apply(env, args),
             Command::Destroy(args) => destroy::destroy(env, args),
             Command::Import(args) => import::import(env, args),
+            Command::Output(args) => output::output(env, args),
+            Command::State(args) => state::state(env, args),
+            Command::Lock(args) => lock::lock(env, args),
             Command::Providers(args) => providers::providers(env, args),
             Command::Completions(args) => completions::completions(env, args),
             Command::Version(args) => version::version(env, args),

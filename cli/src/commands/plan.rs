@@ -5,10 +5,10 @@ use std::path::PathBuf;
 use fleet_engine::plan::Goal;
 
 use crate::configuration::VariableArgs;
-use crate::converge::{Purpose, Site, state_failure};
+use crate::converge::{Purpose, Site};
 use crate::planning::PlanningArgs;
 use crate::publish::{self, FormatArgs};
-use crate::{Env, Exit, Failure};
+use crate::{Env, Exit, Failure, memory};
 
 /// Compare the configuration with reality and print what apply would do
 ///
@@ -50,7 +50,8 @@ pub(crate) fn plan(env: &mut Env, args: &PlanArgs) -> Result<Exit, Failure> {
     if args.planning.resolve_secrets {
         site.resolve_secrets();
     }
-    let state = site.runtime.block_on(fleet_store::read(&site.backend)).map_err(|e| state_failure(&e))?;
+    let state = site.runtime.block_on(fleet_store::read(&site.place.backend));
+    let state = state.map_err(|e| memory::failure(&e))?;
     let Some(planned) = site.plan(env, state, &options, &())? else { return Ok(Exit::Failed) };
     let document = site.document(&planned, &options);
     publish::print(env, &document, &args.format)?;

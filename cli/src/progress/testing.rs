@@ -99,7 +99,8 @@ impl<'a> Script<'a> {
         let because = failed.address.clone();
         end(&skipped, Action::Replace { create_first: false }, Outcome::Skipped(because), 0);
         hear(Event::Interrupted { again: false });
-        hear(Event::StoreLost { message: "the disk is full", recovery: Some(".fleet/recovery.json") });
+        hear(Event::StoreLost { message: "the disk is full", recovery: None });
+        hear(Event::StoreLost { message: "the disk is full", recovery: Some(".fleet/recovery.jsonl") });
         hear(Event::Interrupted { again: true });
         end(&lost, Action::Destroy, Outcome::Unknown("the connection was cut".into()), 4);
         end(&late, Action::Create, Outcome::NotStarted, 0);

@@ -76,11 +76,12 @@ pub(super) fn line(event: &Event<'_>) -> Option<(Mood, String)> {
         Event::Interrupted { again: true } => {
             (Mood::Warning, "aborting: writing down what is known, leaving what runs".to_owned())
         }
-        Event::StoreLost { message, recovery } => {
-            let kept = recovery.map_or_else(String::new, |file| {
-                format!("\n  What the next run has to know is in {file}; leave that file where it is.")
-            });
-            (Mood::Bad, format!("the state can no longer be written, nothing new is begun: {message}{kept}"))
+        Event::StoreLost { message, recovery: None } => {
+            (Mood::Bad, format!("the state can no longer be written, nothing new is begun: {message}"))
+        }
+        Event::StoreLost { recovery: Some(file), .. } => {
+            let text = format!("what the next run has to know is in {file}; leave that file where it is");
+            (Mood::Bad, text)
         }
         Event::Finished { ledger } => (Mood::Bad, recap(ledger)?),
         _ => return None,

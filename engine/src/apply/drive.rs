@@ -23,7 +23,7 @@ use crate::resource::BoxFuture;
 use crate::schema::{Schema, Sort};
 use crate::scope::NodeItem;
 use crate::seal::Recipes;
-use crate::state::{Object, SavedOutput, State, Write};
+use crate::state::{Object, SavedOutput, State, StoreError, Write};
 
 /// How many steps are begun at once for each that may touch the world: the others wait for the disk meanwhile.
 const AHEAD: usize = 16;
@@ -66,16 +66,14 @@ pub async fn apply<'c>(
     driver.rename().await;
     driver.run().await;
     driver.note_the_rest();
-    let Driver { again, mut ledger, mut problems, mut lost, .. } = driver;
-    let expansion = again.into_expansion();
-    if outputs_change && lost.is_none() {
-        let outputs = outputs(&expansion, goal, &state);
+    if outputs_change && driver.lost.is_none() {
+        let outputs = outputs(driver.again.expansion(), goal, &state);
         if let Err(error) = hands.store.write(Write::Outputs(outputs)).await {
-            let message = crate::plan::chain(&error);
-            problems.push(unsaved("the outputs", &message));
-            lost = Some(message);
+            driver.unsaved("the outputs", error);
         }
     }
+    let Driver { again, mut ledger, problems, lost, .. } = driver;
+    let expansion = again.into_expansion();
     ledger.elapsed = hands.clock.now().saturating_sub(started);
     Applied { ledger, expansion, problems, lost }
 }
@@ -97,7 +95,7 @@ struct Driver<'a, 'c> {
     numbers: HashMap<Address, u32>,
     ledger: Ledger,
     problems: Diagnostics,
-    lost: Option<String>,
+    lost: Option<StoreError>,
 }
 
 /// A step under way, and whose it is.
@@ -116,9 +114,7 @@ impl<'a> Driver<'a, '_> {
             for to in next {
                 let Some(from) = left.remove(&to) else { continue };
                 if let Err(error) = self.worker.hands.store.write(Write::Move { from, to }).await {
-                    let message = crate::plan::chain(&error);
-                    self.problems.push(unsaved("the new addresses", &message));
-                    self.lost = Some(message);
+                    self.unsaved("the new addresses", error);
                     self.schedule.stop();
                     return;
                 }
@@ -323,10 +319,8 @@ impl<'a> Driver<'a, '_> {
             }
             self.problems.extend(problems);
         }
-        if let Some(message) = lost {
-            self.worker.hands.listener.hear(&Event::StoreLost { message: &message, recovery: None });
-            self.lost.get_or_insert(message);
-            self.schedule.stop();
+        if let Some(error) = lost {
+            self.lose(error);
         }
         if outcome == Outcome::NotStarted {
             // It is noted with the rest that is not begun any more.
@@ -340,6 +334,39 @@ impl<'a> Driver<'a, '_> {
         let object = if is_replaced { Object::current(object.address) } else { object };
         self.note(object, action, outcome, elapsed);
         if is_done { self.schedule.done(task) } else { self.fail(task) }
+    }
+
+    /// The state can no longer be written: nothing new is begun. That is told once, and so is where to find what was
+    /// done nevertheless.
+    fn lose(&mut self, mut error: StoreError) {
+        self.schedule.stop();
+        let listener = self.worker.hands.listener;
+        let message = crate::plan::chain(&error);
+        if self.lost.is_none() {
+            listener.hear(&Event::StoreLost { message: &message, recovery: None });
+        }
+        let recovery = error.recovery.take();
+        let known = self.lost.get_or_insert(error);
+        if let (None, Some(file)) = (&known.recovery, recovery) {
+            listener.hear(&Event::StoreLost { message: &message, recovery: Some(&file) });
+            known.recovery = Some(file);
+        }
+    }
+
+    /// Something that is no step's could not be written.
+    fn unsaved(&mut self, what: &str, error: StoreError) {
+        if error.is_final() {
+            return self.lose(error);
+        }
+        self.problems.push(Diagnostic {
+            severity: Severity::Error,
+            summary: format!("{what} could not be saved"),
+            detail: format!("{}.", crate::plan::chain(&error)),
+            span: None,
+            related: Vec::new(),
+            address: None,
+            help: Some("apply again, once the state can be written".into()),
+        });
     }
 
     fn fail(&mut self, task: TaskId) {
@@ -452,16 +479,4 @@ fn outputs(expansion: &Expansion<'_>, goal: Goal, state: &State) -> BTreeMap<Arc
         Some((name, SavedOutput { value, sensitive }))
     });
     saved.collect()
-}
-
-fn unsaved(what: &str, message: &str) -> Diagnostic {
-    Diagnostic {
-        severity: Severity::Error,
-        summary: format!("{what} could not be saved"),
-        detail: format!("{message}."),
-        span: None,
-        related: Vec::new(),
-        address: None,
-        help: Some("apply again, once the state can be written".into()),
-    }
 }

@@ -24,7 +24,7 @@ use crate::expand::Expansion;
 use crate::interrupt::Interrupt;
 use crate::provider::{Readers, Writers};
 use crate::seal::Sealer;
-use crate::state::Store;
+use crate::state::{Store, StoreError};
 
 pub use drive::apply;
 
@@ -75,5 +75,5 @@ pub struct Applied<'c> {
     /// Conditions that do not hold, and expressions that cannot be evaluated after all.
     pub problems: Diagnostics,
     /// Why the state could not be written any more, if so.
-    pub lost: Option<String>,
+    pub lost: Option<StoreError>,
 }

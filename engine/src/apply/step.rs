@@ -27,7 +27,7 @@ use crate::render::brief;
 use crate::resource::{At, Change, Error};
 use crate::schema::Schema;
 use crate::seal::{Recipes, Seals, sent_before};
-use crate::state::{Intent, Object, Operation, Recorded, Sealed, State, StoreError, StoreErrorKind, Write};
+use crate::state::{Intent, Object, Operation, Recorded, Sealed, State, StoreError, Write};
 
 /// Does steps, many at once.
 pub(super) struct Worker<'a> {
@@ -96,7 +96,7 @@ pub(super) struct Ended {
     pub(super) value: Option<Value>,
     pub(super) elapsed: Duration,
     /// Why the state cannot be written any more.
-    pub(super) lost: Option<String>,
+    pub(super) lost: Option<StoreError>,
 }
 
 /// Why a step was not done.
@@ -194,16 +194,22 @@ impl<'a> Worker<'a> {
             Err(Stop::NotStarted) => (Outcome::NotStarted, None, None),
             Err(Stop::Failed(failure)) => (Outcome::Failed(failure), None, None),
             Err(Stop::Unknown(why)) => (Outcome::Unknown(why), None, None),
-            Err(Stop::Lost { error, touched }) => {
-                let message = chain(&error);
-                let gone = matches!(error.kind, StoreErrorKind::Other).then_some(()).is_none();
-                let lost = gone.then(|| message.clone());
+            // Why is told once, and not by every step.
+            Err(Stop::Lost { error, touched }) if error.is_final() => {
                 let outcome = if touched {
-                    Outcome::Unknown(format!("it was done, but could not be written down: {message}"))
+                    Outcome::Unknown("it was done, but could not be written down".into())
                 } else {
-                    Outcome::Failed(Failure::new(message).help("nothing was touched; apply again"))
+                    Outcome::NotStarted
                 };
-                (outcome, None, lost)
+                (outcome, None, Some(error))
+            }
+            Err(Stop::Lost { error, touched: true }) => {
+                let why = format!("it was done, but could not be written down: {}", chain(&error));
+                (Outcome::Unknown(why), None, None)
+            }
+            Err(Stop::Lost { error, touched: false }) => {
+                let failure = Failure::new(chain(&error)).help("nothing was touched; apply again");
+                (Outcome::Failed(failure), None, None)
             }
         };
         Ended { object, action, part, outcome, value, elapsed, lost }

@@ -104,11 +104,12 @@ pub enum Event<'a> {
         /// The first time running steps may end; the second time they are left alone.
         again: bool,
     },
-    /// The state can no longer be written; nothing new is begun.
+    /// The state can no longer be written; nothing new is begun. Told once more when there is a file with what was done
+    /// nevertheless.
     StoreLost {
         /// Why, with all causes.
         message: &'a str,
-        /// The file with what the next run has to know, if there is one.
+        /// The file with what the next run has to know.
         #[serde(skip_serializing_if = "Option::is_none")]
         recovery: Option<&'a str>,
     },

@@ -33,11 +33,11 @@ async fn lost() -> (Place, PathBuf) {
         assert_eq!(error.kind, StoreErrorKind::Lost);
         let text = format!("{error} {error:?}");
         assert!(!text.contains(PASSWORD), "{text}");
-        file = text.split('`').find(|word| word.ends_with(".jsonl")).map(PathBuf::from);
+        file = error.recovery.as_deref().map(PathBuf::from);
     }
     // What was not begun needs no recovery, and is told so at once.
     let error = database.write(begin("core_file.d")).await.unwrap_err();
-    assert_eq!(error.kind, StoreErrorKind::Lost);
+    assert_eq!((error.kind, error.recovery), (StoreErrorKind::Lost, None));
     drop(database);
     let Backend::Postgres { url: ours, .. } = &mut place.backend else { unreachable!() };
     *ours = url;

@@ -32,6 +32,7 @@ impl Reader {
 }
 
 fn settings(block: Block, report: &mut Report) -> Settings {
+    let mut incomplete = block.body.incomplete;
     let mut fields = Fields::new(block, report);
     let header = fields.header;
     let required_version = fields.expr("required_version").and_then(|expr| {
@@ -58,6 +59,7 @@ fn settings(block: Block, report: &mut Report) -> Settings {
         Some(text)
     });
     let backend = fields.block("backend").and_then(|mut block| {
+        incomplete |= block.body.incomplete;
         let [kind] = fields.report.labels(&mut block, ["kind"])?;
         Some(Backend { kind, header: block.header, body: block.body })
     });
@@ -68,5 +70,5 @@ fn settings(block: Block, report: &mut Report) -> Settings {
         fields.report.push(error.help("remove it"));
     }
     fields.finish();
-    Settings { required_version, backend, digest_key, header }
+    Settings { required_version, backend, digest_key, incomplete, header }
 }

@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 use std::pin::pin;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -37,6 +38,8 @@ pub(super) struct Worker<'a> {
     sessions: BTreeMap<Session, Line>,
     /// Those whose intent is written.
     turns: std::sync::Mutex<BTreeMap<Object, Turn>>,
+    /// Whether the state can no longer be written.
+    lost: AtomicBool,
 }
 
 /// How far a step is whose intent is written.
@@ -125,6 +128,7 @@ impl<'a> Worker<'a> {
             all: Semaphore::new(hands.pace.parallelism.max(1)),
             sessions: lines,
             turns: Default::default(),
+            lost: AtomicBool::new(false),
         }
     }
 
@@ -436,7 +440,12 @@ impl<'a> Worker<'a> {
         state: &State,
     ) -> Result<[SemaphoreGuard<'_>; 2], Stop> {
         self.turns().insert(object.clone(), Turn::Waiting);
-        if let Some(room) = self.room(&step.record.session).await {
+        let room = self.room(&step.record.session).await;
+        if self.lost.load(Ordering::Relaxed) {
+            // Somebody else may have taken over. The intent cannot be taken back; the next run looks at it.
+            return Err(Stop::NotStarted);
+        }
+        if let Some(room) = room {
             self.turns().insert(object.clone(), Turn::Since(self.hands.clock.now()));
             return Ok(room);
         }
@@ -513,7 +522,10 @@ impl<'a> Worker<'a> {
     }
 
     async fn write(&self, write: Write, touched: bool) -> Result<(), Stop> {
-        self.hands.store.write(write).await.map_err(|error| Stop::Lost { error, touched })
+        self.hands.store.write(write).await.map_err(|error| {
+            self.lost.fetch_or(error.is_final(), Ordering::Relaxed);
+            Stop::Lost { error, touched }
+        })
     }
 }
 

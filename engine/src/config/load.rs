@@ -109,13 +109,19 @@ impl Loader<'_> {
             .into_iter()
             .zip(first..)
             .map(|(dir, id)| {
+                let n_problems = self.diagnostics.len() + self.failures.len();
                 let files = self.texts(&dir, ModuleId(id));
-                (dir, files)
+                let incomplete = self.diagnostics.len() + self.failures.len() > n_problems;
+                (dir, files, incomplete)
             })
             .collect();
         let sources = &*self.sources;
-        let read: Vec<Read> =
-            texts.into_par_iter().map(|(dir, files)| read_module(dir, first == 0, files, sources)).collect();
+        let read = |(dir, files, incomplete)| {
+            let mut read = read_module(dir, first == 0, files, sources);
+            read.module.incomplete |= incomplete;
+            read
+        };
+        let read: Vec<Read> = texts.into_par_iter().map(read).collect();
         let mut next = Vec::new();
         for Read { mut module, diagnostics } in read {
             self.diagnostics.extend(diagnostics);

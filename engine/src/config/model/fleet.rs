@@ -17,7 +17,7 @@ pub struct Settings {
     pub backend: Option<Backend>,
     /// The key of the digests that secrets are compared by.
     pub digest_key: Option<Expr>,
-    /// Whether a part of it could not be parsed, so that what seems to be missing may well have been written.
+    /// Whether a part of it could not be read, so that what seems to be missing may well have been written.
     pub incomplete: bool,
     /// `settings`
     pub header: Span,

@@ -73,6 +73,8 @@ pub struct Module {
     pub pools: Named<Pool>,
     /// `fleet` blocks; in the root module only.
     pub fleets: Named<Fleet>,
+    /// Whether a file or a block of it could not be read, so that what seems to be missing may well have been written.
+    pub incomplete: bool,
 }
 
 /// `variable "name" { … }`

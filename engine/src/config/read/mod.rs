@@ -70,6 +70,7 @@ struct Reader {
 
 impl Reader {
     fn file(&mut self, body: Body) {
+        self.module.incomplete |= body.incomplete;
         for attribute in body.attributes {
             let name = &attribute.name.name;
             let error = Diagnostic::error(
@@ -113,6 +114,7 @@ impl Reader {
     }
 
     fn unknown(&mut self, block: &Block) {
+        self.module.incomplete = true;
         let kind = &block.kind.name;
         let help = match &**kind {
             "terraform" => "write `settings { … }`; providers are built in and need no `required_providers`".into(),

@@ -32,6 +32,7 @@ impl Reader {
 }
 
 fn settings(block: Block, report: &mut Report) -> Settings {
+    let n_problems = report.diagnostics.len();
     let mut incomplete = block.body.incomplete;
     let mut fields = Fields::new(block, report);
     let header = fields.header;
@@ -70,5 +71,6 @@ fn settings(block: Block, report: &mut Report) -> Settings {
         fields.report.push(error.help("remove it"));
     }
     fields.finish();
+    incomplete |= report.diagnostics.len() > n_problems;
     Settings { required_version, backend, digest_key, incomplete, header }
 }

@@ -60,9 +60,8 @@ pub(crate) fn read(
 /// Whether mistakes of the configuration may hide where the state is kept. Those that do not are no reason to leave the
 /// state alone.
 pub(crate) fn may_be_hidden(configuration: &Configuration) -> bool {
-    let settings = configuration.config.root().settings.as_ref();
-    let is_whole = settings.is_some_and(|settings| settings.backend.is_some() && !settings.incomplete);
-    has_errors(&configuration.diagnostics) && !is_whole
+    let root = configuration.config.root();
+    root.settings.as_ref().map_or(root.incomplete, |settings| settings.incomplete)
 }
 
 struct Reader<'a> {
@@ -171,7 +170,7 @@ impl Reader<'_> {
 /// What one who shares a state should know.
 fn own_key(span: Span) -> Diagnostic {
     let detail = "The key that secrets are compared by is in `.fleet/digest.key` on this machine alone. To others who \
-                  share the state every secret seems to have changed, and plans that were saved here do not fit there.";
+                  share the state secrets seem to have changed, and plans that were saved here do not fit there.";
     let warning = Diagnostic::warning(span, "shared state without a shared digest key", detail);
     warning.help("add `digest_key = secret.digest_key` to `settings`")
 }

@@ -100,13 +100,14 @@ pub(super) fn converge(
     let exit = waves(env, &site, &database, options, given, reviewed, &progress, &mut run);
     progress.hear(&Event::Finished { ledger: &run.ledger });
     let closed = site.runtime.block_on(database.close(run.summary()));
-    progress.finish()?;
-    match (run.lost, closed) {
-        (Some(error), _) => Err(memory::stopped(&error)),
-        (None, Ok(())) => exit,
-        // What went wrong before matters more.
-        (None, Err(error)) => exit.and(Err(memory::unclosed(&error))),
+    let finished = progress.finish();
+    // What went wrong first matters most.
+    if let Some(error) = run.lost {
+        return Err(memory::stopped(&error));
     }
+    let exit = exit?;
+    closed.map_err(|error| memory::unclosed(&error))?;
+    finished.map(|()| exit)
 }
 
 /// What came of a run so far.

@@ -16,6 +16,7 @@ mod progress;
 mod providers;
 mod saved;
 mod show;
+mod state;
 mod support;
 mod validate;
 mod world;

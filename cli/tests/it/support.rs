@@ -61,6 +61,11 @@ impl Site {
         self.run(&args, input)
     }
 
+    /// Both.
+    pub(crate) fn fleet_words_with_input(&self, args: &[&str], input: &str) -> Ran {
+        self.run(args, input)
+    }
+
     fn run(&self, args: &[&str], input: &str) -> Ran {
         let (stdout, stderr) = (Shared::default(), Shared::default());
         let env = Env {

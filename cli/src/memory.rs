@@ -39,8 +39,8 @@ impl Memory {
             let failure = Failure::new("with these mistakes it cannot be told where the state is kept");
             return Err(failure.help("mend the configuration as far as its `settings`; nothing was done"));
         }
-        configuration.read_known_values(env, variables);
         configuration.diagnostics.clear();
+        configuration.read_known_values(env, variables);
         let vault = Vault::new(env, Wanted::All);
         let Some(told) = settings::read(&mut configuration, &env.providers(), &vault, &env.cwd) else {
             diagnostics::report(env, &configuration.diagnostics, &configuration.sources)?;

@@ -89,8 +89,7 @@ impl Reader<'_> {
             return Some(Place { backend: Backend::Sqlite(self.cwd.join(text("path")?)), patience });
         }
         let (url, name, patience) = (text("url"), text("name"), text("patience"));
-        // A text from a file often ends its line.
-        let url = url?.trim().to_owned();
+        let url = url?;
         if !["postgres://", "postgresql://"].iter().any(|scheme| url.starts_with(scheme)) {
             let detail = "The address of a PostgreSQL database starts with `postgres://`.";
             let error = Diagnostic::error(spans("url"), "not the address of a database", detail);
@@ -140,8 +139,9 @@ impl Reader<'_> {
 
     /// A text that must be known, and say something.
     fn text(&self, value: &Value, name: &str, span: Span, problems: &mut Diagnostics) -> Option<String> {
-        if value.as_str().is_some_and(|text| !text.trim().is_empty()) {
-            return value.as_str().map(Into::into);
+        // A text from a file often ends its line.
+        if let Some(text) = value.as_str().map(str::trim).filter(|text| !text.is_empty()) {
+            return Some(text.to_owned());
         }
         if value.is_known() {
             let detail = format!("`{name}` must not be empty.");

@@ -88,7 +88,7 @@ pub(super) fn converge(
     if let Some(reviewed) = reviewed {
         site.plan_as_of(reviewed.planned_at()?);
     }
-    let command = command_of(options.goal);
+    let command = if options.imports.is_empty() { command_of(options.goal) } else { "import" };
     let name = format!("fleet {command}");
     let database = site.runtime.block_on(memory::open(env, &site.place, &name, given.lock))?;
     let progress = Progress::start(env, &given.progress, command, Arc::new(site.clock))?;

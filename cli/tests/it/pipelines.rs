@@ -24,6 +24,22 @@ fn the_pipeline_for_github_is_yaml_with_two_jobs() {
     assert!(apply.as_str().unwrap().starts_with(&format!("fleet apply {}", kept["path"].as_str().unwrap())));
 }
 
+#[test]
+fn the_settings_that_the_pipeline_tells_of_are_valid_and_get_their_secrets() {
+    let told = GITHUB.lines().skip_while(|line| !line.starts_with("#   settings {"));
+    let settings: String = told
+        .take_while(|line| line.starts_with("#   "))
+        .map(|line| line.trim_start_matches("#   ").to_owned() + "\n")
+        .collect();
+    let site = Site::empty();
+    site.write("main.fleet.hcl", &settings);
+    assert_eq!(site.fleet(["validate"]).ok(), "The configuration is valid.\n");
+    let pipeline = pipeline();
+    for name in settings.split("env:").skip(1).map(|rest| rest.split('"').next().unwrap()) {
+        assert_eq!(pipeline["env"][name], format!("${{{{ secrets.{name} }}}}"));
+    }
+}
+
 fn pipeline() -> Json {
     let site = Site::empty();
     site.write("github.yml", GITHUB);

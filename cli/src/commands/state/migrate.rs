@@ -102,7 +102,10 @@ fn idle(memory: &Memory, source: &Backend) -> Result<Document, Failure> {
     let (lease, document) = memory.runtime.block_on(read).map_err(|e| memory::failure(&e))?;
     if let Some(lease) = lease.filter(|lease| !lease.expired) {
         let failure = Failure::new(format!("{source} is in use by {}; nothing was done", lease.holder));
-        return Err(failure.help("wait until that run has ended, and see that nobody starts another there"));
+        return Err(failure.help(
+            "wait until that run has ended, and see that nobody starts another there; the lock of one that died runs out \
+             within a minute",
+        ));
     }
     if document.state.lineage.is_none() {
         let failure = Failure::new(format!("there is nothing in {source}; nothing was done"));

@@ -6,7 +6,8 @@ use fleet_store::Document;
 use fleet_test_postgres::{PASSWORD, Server};
 use serde_json::Value as Json;
 
-use super::{Kept, block_on, on_both, postgres_settings, servers};
+use super::{Kept, block_on, on_both, postgres_settings, servers, signal};
+use crate::laws::Lab;
 
 fn pulled(kept: &Kept) -> Json {
     serde_json::from_str(&kept.fleet(["state", "pull"]).ok()).unwrap()
@@ -119,4 +120,55 @@ fn a_migration_that_makes_no_sense_does_nothing() {
     check("postgres://ada:pass@host/x", "does not say where the state was");
     check("elsewhere", "`elsewhere` does not say where the state was");
     assert!(!kept.site.path().join("nowhere.db").exists());
+}
+
+#[test]
+fn a_state_that_is_in_use_is_not_copied() {
+    let kept = Kept::sqlite(&servers(1));
+    let mut child = kept.stuck(1);
+    kept.site
+        .write("settings.fleet.hcl", "settings {\n  backend \"sqlite\" {\n    path = \"new.db\"\n  }\n}\n");
+    let from = ["state", "migrate", "--from", "sqlite:.fleet/state.db"];
+    let complaint = kept.fleet(from).failed();
+    assert!(
+        complaint.contains(&format!("(process {}, `fleet apply`); nothing was done", child.id())),
+        "{complaint}"
+    );
+    signal(&child, "KILL");
+    child.wait().unwrap();
+    // What was begun there is taken along, and settled here.
+    kept.fleet(["state", "migrate", "--from", "sqlite:.fleet/state.db"]).failed();
+    fs::remove_file(kept.site.path().join("settings.fleet.hcl")).unwrap();
+    kept.fleet(["lock", "release", "--force"]).ok();
+    kept.site
+        .write("settings.fleet.hcl", "settings {\n  backend \"sqlite\" {\n    path = \"new.db\"\n  }\n}\n");
+    kept.fleet(from).ok();
+    let kept = Kept { backend: fleet_store::Backend::Sqlite(kept.site.path().join("new.db")), ..kept };
+    assert_eq!(kept.state().intents.len(), 1);
+    kept.check_converges(1);
+}
+
+#[test]
+fn reading_leaves_no_trace() {
+    let lab = Lab::applied(&(servers(2) + "output \"x\" {\n  value = 1\n}\n"));
+    let all = [
+        &["state", "list"][..],
+        &["state", "show", "test_server.a[0]"],
+        &["state", "pull"],
+        &["state", "history", "--details"],
+        &["state", "mv", "test_server.a", "test_server.b", "--dry-run"],
+        &["state", "rm", "test_server.a", "--dry-run"],
+        &["lock", "status"],
+        &["output"],
+    ];
+    for args in all {
+        lab.without_a_trace(|| lab.site.fleet_words(args).ok());
+    }
+    // Where nothing is, nothing comes into being.
+    let empty = Lab::new("");
+    for args in all {
+        let before = fs::read_dir(empty.site.path()).unwrap().count();
+        empty.site.fleet_words(args);
+        assert_eq!(fs::read_dir(empty.site.path()).unwrap().count(), before, "{args:?}");
+    }
 }

@@ -41,5 +41,19 @@ fn the_history_tells_who_did_what_and_how_it_ended() {
         let text = kept.fleet(["state", "history", "--details", "--limit", "1"]).ok();
         assert_eq!(text.lines().last(), Some("    test_server.c: moved"));
         assert_eq!(text.lines().count(), 2);
+
+        // What is imported was not made.
+        kept.fleet(["state", "rm", "test_server.a"]).ok();
+        kept.fleet(["import", "test_server.a[0]", &kept.world.server("a-0").id.unwrap(), "--auto-approve"])
+            .ok();
+        let [imported, forgotten] = &history(kept)[..2] else { unreachable!() };
+        assert_eq!(
+            (&imported["command"], &imported["counts"]),
+            (&"fleet import".into(), &json!({"recorded": 1}))
+        );
+        assert_eq!(
+            (&forgotten["command"], &forgotten["counts"]),
+            (&"fleet state rm".into(), &json!({"forgotten": 1}))
+        );
     });
 }

@@ -201,7 +201,7 @@ impl<'a> Worker<'a> {
             // Why is told once, and not by every step.
             Err(Stop::Lost { error, touched }) if error.is_final() => {
                 let outcome = if touched {
-                    Outcome::Unknown("it was done, but could not be written down".into())
+                    Outcome::Unknown("what came of it could not be written down".into())
                 } else {
                     Outcome::NotStarted
                 };
@@ -297,21 +297,12 @@ impl<'a> Worker<'a> {
                 }
                 Err(error) => error,
             };
-            attempt.elapsed = self.hands.clock.now().saturating_sub(started);
-            let Some(wait) = self.hands.pace.retry.wait(&attempt, &error) else {
+            if !self.again(object, &mut attempt, started, &error).await {
                 self.settle(object, wish, found.as_ref(), false).await?;
                 let effect =
                     if change == Change::Create && found.is_none() { Effect::None } else { Effect::Perhaps };
                 return Err(Stop::Failed(of(&error).effect(effect)));
-            };
-            self.hands.listener.hear(&Event::Retrying {
-                object,
-                attempt: attempt.number,
-                after: wait,
-                why: &chain(&error),
-            });
-            self.hands.clock.sleep(wait).await;
-            attempt.number += 1;
+            }
             if let Some(found) = found {
                 change = Change::Update { from: found };
             }
@@ -373,19 +364,26 @@ impl<'a> Worker<'a> {
                 }
                 Err(error) => error,
             };
-            attempt.elapsed = self.hands.clock.now().saturating_sub(started);
-            let Some(wait) = self.hands.pace.retry.wait(&attempt, &error) else {
+            if !self.again(object, &mut attempt, started, &error).await {
                 return Err(Stop::Failed(of(&error).effect(Effect::Perhaps)));
-            };
-            self.hands.listener.hear(&Event::Retrying {
-                object,
-                attempt: attempt.number,
-                after: wait,
-                why: &chain(&error),
-            });
-            self.hands.clock.sleep(wait).await;
-            attempt.number += 1;
+            }
         }
+    }
+
+    /// Waits for another attempt; false if none is to be made.
+    async fn again(&self, object: &Object, attempt: &mut Attempt, started: Duration, error: &Error) -> bool {
+        attempt.elapsed = self.hands.clock.now().saturating_sub(started);
+        let Some(wait) = self.hands.pace.retry.wait(attempt, error) else { return false };
+        self.hands.listener.hear(&Event::Retrying {
+            object,
+            attempt: attempt.number,
+            after: wait,
+            why: &chain(error),
+        });
+        self.hands.clock.sleep(wait).await;
+        attempt.number += 1;
+        // Without a state nobody could write down what comes of it, and somebody else may be at it.
+        !self.lost.load(Ordering::Relaxed)
     }
 
     /// Nothing is touched: what was observed is written down.

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use fleet_test_postgres::{PASSWORD, Server};
-use fleet_test_provider::Operation;
+use fleet_test_provider::{Fault, Operation};
 use serde_json::Value as Json;
 
 use super::{Kept, failed, servers};
@@ -58,7 +58,7 @@ fn a_server_that_does_not_come_back_stops_the_run_and_the_next_one_settles_it() 
     let name = file.display().to_string();
     for (said, times) in [
         ("the state can no longer be written, nothing new is begun: ", 1),
-        ("it was done, but could not be written down\n", 2),
+        ("outcome unknown: what came of it could not be written down\n", 2),
         ("what the next run has to know is in ", 1),
         ("error: cannot open the state `site` in PostgreSQL: ", 1),
         ("; the run has stopped\n", 1),
@@ -115,4 +115,23 @@ fn programs_are_told_what_was_settled() {
     server.restart();
     kept.fleet(["apply", "--auto-approve", "--json-into", "events.jsonl"]).ok();
     assert_eq!(events(&kept, "recovered")[0]["steps"], 2);
+}
+
+#[test]
+fn what_failed_is_not_tried_again_without_a_state() {
+    let mut server = Server::start();
+    let kept = Kept::at(server.database(), &servers(2));
+    let settings = kept.site.read("settings.fleet.hcl").replace("\"3s\"", "\"1ms\"");
+    kept.site.write("settings.fleet.hcl", &settings);
+    // One of the two is to be asked for again, in a while. By then nobody can write down what comes of it.
+    kept.world.breaks(Operation::Create, 2..=2, Fault::Busy(2));
+    let child = kept.stuck(2);
+    server.kill();
+    kept.world.release();
+    let (stdout, stderr) = failed(child);
+    assert!(stdout.contains("Done: 2 unknown."), "{stdout}{stderr}");
+    assert_eq!((kept.world.calls(Operation::Create), kept.world.servers().len()), (2, 1), "{stderr}");
+    server.restart();
+    kept.check_converges(2);
+    assert_eq!(kept.world.calls(Operation::Create), 3);
 }

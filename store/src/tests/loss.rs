@@ -187,7 +187,7 @@ async fn a_read_only_disk_is_said_and_can_be_read() {
     let database = Database::open(&backend, &holder(), None).await.unwrap();
     database.write(settle("core_file.a", "x")).await.unwrap();
     close(database).await;
-    let remounted = Command::new("mount").args(["-o", "remount,ro"]).arg(directory).status().unwrap();
+    let remounted = Command::new("mount").args(["-o", "remount,bind,ro"]).arg(directory).status().unwrap();
     assert!(remounted.success());
 
     let OpenError::Store(error) = Database::open(&backend, &holder(), None).await.unwrap_err() else {

@@ -46,7 +46,7 @@ fn fill(disk: &Path) -> PathBuf {
 }
 
 fn remount(disk: &Path, mode: &str) {
-    let done = Command::new("mount").args(["-o", &format!("remount,{mode}")]).arg(disk).status();
+    let done = Command::new("mount").args(["-o", &format!("remount,bind,{mode}")]).arg(disk).status();
     assert!(done.unwrap().success());
 }
 

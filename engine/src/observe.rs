@@ -79,6 +79,9 @@ pub struct Sight {
 /// What is asked of one kind in one go.
 type Batch = Vec<(Subject, Ask)>;
 
+/// The batches of a session, by kind and by whether it is data.
+type Batches = BTreeMap<(Arc<str>, bool), Batch>;
+
 /// Looks at everything that is asked for: one connection for each session, one batch for each of its kinds, all sessions
 /// side by side.
 pub async fn observe(
@@ -87,7 +90,7 @@ pub async fn observe(
     listener: &dyn Listener,
     questions: Questions,
 ) -> Observed {
-    let mut sessions: BTreeMap<Session, (Value, BTreeMap<(Arc<str>, bool), Batch>)> = BTreeMap::new();
+    let mut sessions: BTreeMap<Session, (Value, Batches)> = BTreeMap::new();
     for (subject, Question { session, settings, kind, ask }) in questions {
         let (_, kinds) = sessions.entry(session).or_insert_with(|| (settings, BTreeMap::new()));
         let is_data = matches!(ask, Ask::Data(_));
@@ -113,7 +116,7 @@ async fn look_at(
     readers: &dyn Readers,
     session: &Session,
     settings: &Value,
-    kinds: BTreeMap<(Arc<str>, bool), Batch>,
+    kinds: Batches,
 ) -> Vec<(Subject, Sight)> {
     match readers.reader(session, settings).await {
         Ok(reader) => {

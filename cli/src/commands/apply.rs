@@ -96,13 +96,14 @@ pub(super) fn converge(
         progress.say(&Recovered { r#type: "recovered", steps: database.recovered() });
         writeln!(env.stderr, "{told}")?;
     }
-    let mut run = Run { ledger: Ledger::default(), lost: None };
-    let exit = waves(env, &site, &database, options, given, reviewed, &progress, &mut run);
+    let mut run = Run { database: &database, progress: &progress, ledger: Ledger::default(), lost: None };
+    let exit = waves(env, &site, options, given, reviewed, &mut run);
     progress.hear(&Event::Finished { ledger: &run.ledger });
-    let closed = site.runtime.block_on(database.close(run.summary()));
+    let (summary, lost) = (run.summary(), run.lost);
+    let closed = site.runtime.block_on(database.close(summary));
     let finished = progress.finish();
     // What went wrong first matters most.
-    if let Some(error) = run.lost {
+    if let Some(error) = lost {
         return Err(memory::stopped(&error));
     }
     let exit = exit?;
@@ -110,14 +111,16 @@ pub(super) fn converge(
     finished.map(|()| exit)
 }
 
-/// What came of a run so far.
-struct Run {
+/// A run, and what came of it so far.
+struct Run<'a> {
+    database: &'a Database,
+    progress: &'a Progress,
     ledger: Ledger,
     /// Why the state could not be written any more, if so.
     lost: Option<StoreError>,
 }
 
-impl Run {
+impl Run<'_> {
     /// As the history tells it.
     fn summary(&self) -> Summary {
         let counts = self.ledger.counts();
@@ -140,13 +143,12 @@ struct Recovered {
 fn waves(
     env: &mut Env,
     site: &Site,
-    database: &Database,
     mut options: Options,
     given: &Given,
     reviewed: Option<&Reviewed>,
-    progress: &Progress,
-    run: &mut Run,
+    run: &mut Run<'_>,
 ) -> Result<Exit, Failure> {
+    let Run { database, progress, .. } = *run;
     let interrupt = Interrupt::new();
     let pace = Pace { parallelism: given.parallelism, timeout: given.step_timeout, ..Pace::default() };
     let running = Running { store: database, listener: progress, interrupt: &interrupt, pace };

@@ -254,7 +254,7 @@ impl<'a> Driver<'a, '_> {
         } else {
             let (declared, problems) = self.again.declare(at);
             let first = problems.iter().find(|problem| problem.severity == Severity::Error);
-            let message = first.map(|problem| problem.summary.to_string());
+            let message = first.map(|problem| problem.summary.clone());
             self.problems.extend(problems);
             match (declared, message) {
                 (Some(declared), None) => declared,
@@ -314,7 +314,7 @@ impl<'a> Driver<'a, '_> {
             }
             let problems = self.again.settle(*at, value);
             if let Some(problem) = problems.iter().find(|problem| problem.severity == Severity::Error) {
-                let failure = Failure::new(problem.summary.to_string()).effect(crate::event::Effect::Other);
+                let failure = Failure::new(problem.summary.clone()).effect(crate::event::Effect::Other);
                 outcome = Outcome::Failed(failure);
             }
             self.problems.extend(problems);

@@ -290,12 +290,9 @@ impl<'a> Worker<'a> {
                 keeps_promises(schema, &step.record.value, found)?;
                 return Ok(with_marks(schema, found, &wish.value));
             }
-            let error = match acted {
-                Ok(_) => {
-                    self.settle(object, wish, found.as_ref(), true).await?;
-                    return Err(Stop::Failed(did_not_converge(left.as_deref())));
-                }
-                Err(error) => error,
+            let Err(error) = acted else {
+                self.settle(object, wish, found.as_ref(), true).await?;
+                return Err(Stop::Failed(did_not_converge(left.as_deref())));
             };
             if !self.again(object, &mut attempt, started, &error).await {
                 self.settle(object, wish, found.as_ref(), false).await?;
@@ -568,6 +565,7 @@ fn of(error: &Error) -> Failure {
     }
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "`map_err` hands it over")]
 fn failed(error: Error) -> Stop {
     Stop::Failed(of(&error))
 }

@@ -91,10 +91,10 @@ impl<'c> Walk<'_, 'c> {
         match whole(&value, "size", expr.span) {
             Ok(_) if self.blocks_only() => specimen(true),
             Ok(Ok(size)) => Repeated::count(size),
-            Ok(Err(unknown)) => Repeated::unknown(unknown),
+            Ok(Err(unknown)) => Repeated::unknown(&unknown),
             Err(diagnostic) => {
                 self.diagnostics.push(diagnostic);
-                Repeated::unknown(Value::unknown(Type::Any))
+                Repeated::unknown(&Value::unknown(Type::Any))
             }
         }
     }
@@ -107,10 +107,10 @@ impl<'c> Walk<'_, 'c> {
                 let one = |name: Arc<str>| Repetition { key: Some(Key::Text(name)), index: None, each: None };
                 Repeated { keys: Keys::Each, each: names.into_iter().map(one).collect() }
             }
-            Ok(Err(unknown)) => Repeated::unknown(unknown),
+            Ok(Err(unknown)) => Repeated::unknown(&unknown),
             Err(diagnostic) => {
                 self.diagnostics.push(diagnostic);
-                Repeated::unknown(Value::unknown(Type::Any))
+                Repeated::unknown(&Value::unknown(Type::Any))
             }
         }
     }

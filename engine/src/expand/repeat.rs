@@ -45,7 +45,7 @@ impl Repeated {
     }
 
     /// None yet: their number waits for this value.
-    pub(super) fn unknown(awaiting: Value) -> Repeated {
+    pub(super) fn unknown(awaiting: &Value) -> Repeated {
         let awaits = match &awaiting.kind {
             Kind::Unknown(unknown) => unknown.awaits.clone(),
             _ => None,
@@ -77,7 +77,7 @@ impl<'c> Walk<'_, 'c> {
         let before = self.diagnostics.len();
         let value = self.eval(expr, view);
         if self.diagnostics.len() > before {
-            return if self.blocks_only() { Repeated::specimen(repeat) } else { Repeated::unknown(value) };
+            return if self.blocks_only() { Repeated::specimen(repeat) } else { Repeated::unknown(&value) };
         }
         let repeated = match repeat {
             Repeat::Count(_) => count(&value, expr.span),
@@ -88,7 +88,7 @@ impl<'c> Walk<'_, 'c> {
             Ok(repeated) => repeated,
             Err(diagnostic) => {
                 self.diagnostics.push(diagnostic);
-                Repeated::unknown(Value::unknown(Type::Any))
+                Repeated::unknown(&Value::unknown(Type::Any))
             }
         }
     }
@@ -162,7 +162,7 @@ fn refuse_marks(value: &Value, argument: &str, span: Span) -> Result<(), Diagnos
 pub(super) fn count(value: &Value, span: Span) -> Result<Repeated, Diagnostic> {
     whole(value, "count", span).map(|count| match count {
         Ok(count) => Repeated::count(count),
-        Err(unknown) => Repeated::unknown(unknown),
+        Err(unknown) => Repeated::unknown(&unknown),
     })
 }
 
@@ -196,9 +196,9 @@ fn for_each(value: &Value, expr: &Expr) -> Result<Repeated, Diagnostic> {
             refuse("The value is null. A map or a set of strings is needed; an empty one makes none.")
         }
         Kind::Unknown(unknown) => match &unknown.ty {
-            Type::Any | Type::Map(_) | Type::Object(_) => Ok(Repeated::unknown(value.clone())),
+            Type::Any | Type::Map(_) | Type::Object(_) => Ok(Repeated::unknown(value)),
             Type::Set(element) if matches!(**element, Type::String | Type::Any) => {
-                Ok(Repeated::unknown(value.clone()))
+                Ok(Repeated::unknown(value))
             }
             _ => wrong_type(value, expr.span),
         },
@@ -209,7 +209,7 @@ fn for_each(value: &Value, expr: &Expr) -> Result<Repeated, Diagnostic> {
         }
         Kind::Set(set) => {
             if let Some(unknown) = set.items.iter().find(|item| !item.is_known()) {
-                return Ok(Repeated::unknown(unknown.clone()));
+                return Ok(Repeated::unknown(unknown));
             }
             if set.items.is_empty() {
                 return Ok(Repeated::each(std::iter::empty()));

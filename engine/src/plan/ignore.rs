@@ -50,7 +50,7 @@ fn put(wish: &Value, before: &Value, path: &[PathKey]) -> Value {
         }
         (PathKey::Index(at), Kind::List(list)) => {
             let Some(old) = at_index(before, *at) else { return wish.clone() };
-            let mut items = list.items.to_vec();
+            let mut items = list.items.clone();
             if let Some(item) = usize::try_from(*at).ok().and_then(|at| items.get_mut(at)) {
                 *item = put(item, &old, rest);
             }

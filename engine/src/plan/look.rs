@@ -99,11 +99,11 @@ impl<'a> Looker<'a> {
             }
         }
         for (Object { address, deposed }, intent) in &state.intents {
-            if deposed.is_none() && intent.operation == Operation::Create {
-                if let Some(question) = question(&intent.record, begun(state, address, &intent.record.value))
-                {
-                    self.ask(address.clone(), Which::Begun, question);
-                }
+            if deposed.is_none()
+                && intent.operation == Operation::Create
+                && let Some(question) = question(&intent.record, begun(state, address, &intent.record.value))
+            {
+                self.ask(address.clone(), Which::Begun, question);
             }
         }
     }

@@ -1,5 +1,6 @@
 //! `fleet state push`.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -59,7 +60,7 @@ pub(super) fn push(env: &mut Env, args: &PushArgs) -> Result<Exit, Failure> {
 
 /// How much a state holds, in words.
 pub(super) fn count(state: &State) -> String {
-    match state.recorded.len() + state.deposed.values().map(|older| older.len()).sum::<usize>() {
+    match state.recorded.len() + state.deposed.values().map(BTreeMap::len).sum::<usize>() {
         1 => "1 resource".to_owned(),
         n => format!("{n} resources"),
     }

@@ -354,7 +354,7 @@ fn arguments(block: &Block, thing: &str, said: &str) -> (String, &'static str, &
                  labels = {{ content = \"{content}\" }}\n  ports = [{content}, 80]",
                 content + 1
             );
-            (text, if content % 2 == 0 { "address" } else { "id" }, "labels")
+            (text, if content.is_multiple_of(2) { "address" } else { "id" }, "labels")
         }
         Kind::Data => unreachable!("data is written otherwise"),
     }

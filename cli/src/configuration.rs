@@ -9,6 +9,7 @@ use fleet_engine::config::load;
 use fleet_engine::config::model::{Config, Module, Named};
 use fleet_engine::config::values::{Given, Setting, values};
 use fleet_engine::expand::{ArgumentsOnly, Depth, Expansion, Secrets, Settle, Surroundings, Symbols, expand};
+use fleet_engine::outline::Outline;
 use fleet_engine::schema::Catalog;
 use fleet_engine::settings::settings;
 use fleet_lang::Value;
@@ -85,7 +86,7 @@ impl Configuration {
         let inputs = HashMap::new();
         let surroundings =
             Surroundings { catalog, outside: &self.outside, inputs, secrets: &Symbols, depth: Depth::Blocks };
-        let (_, found) = expand(&self.config, &surroundings, &mut ArgumentsOnly);
+        let (_, found) = expand(&Outline::of(&self.config, catalog), &surroundings, &mut ArgumentsOnly);
         let of_settings = settings(&self.config, &surroundings).problems;
         self.diagnostics.extend(found.into_iter().chain(of_settings));
     }
@@ -106,7 +107,8 @@ impl Configuration {
         catalog: &dyn Catalog,
         settle: &mut dyn Settle,
     ) -> (Expansion<'_>, Diagnostics) {
-        expand(&self.config, &self.surroundings(catalog, &Symbols, &self.outside), settle)
+        let surroundings = self.surroundings(catalog, &Symbols, &self.outside);
+        expand(&Outline::of(&self.config, catalog), &surroundings, settle)
     }
 
     /// What its expressions see.

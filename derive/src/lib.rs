@@ -53,9 +53,13 @@ fn expand(input: &DeriveInput) -> Result<TokenStream> {
     }
     let (ident, doc) = (&input.ident, doc_of(&input.attrs));
     let attributes = columns.iter().map(Column::schema);
-    let to_value = columns.iter().map(|column| {
-        let (name, ident) = (&column.name, &column.field.ident);
-        quote! { (#name.into(), attributes::Field::to_value(&self.#ident)) }
+    // In the order of their names, as objects keep them.
+    let mut sorted: Vec<&Column<'_>> = columns.iter().collect();
+    sorted.sort_by_key(|column| &column.name);
+    let (n_columns, names) = (sorted.len(), sorted.iter().map(|column| &column.name));
+    let to_value = sorted.iter().enumerate().map(|(at, column)| {
+        let ident = &column.field.ident;
+        quote! { (NAMES[#at].clone(), attributes::Field::to_value(&self.#ident)) }
     });
     let from_value = columns.iter().map(|column| {
         let (name, ident) = (&column.name, &column.field.ident);
@@ -65,6 +69,10 @@ fn expand(input: &DeriveInput) -> Result<TokenStream> {
         const _: () = {
             use ::fleet_engine::{attributes, schema};
             use ::fleet_lang::Value;
+            use ::std::sync::{Arc, LazyLock};
+
+            /// All objects share the names of their attributes.
+            static NAMES: LazyLock<[Arc<str>; #n_columns]> = LazyLock::new(|| [#(#names.into()),*]);
 
             impl attributes::Attributes for #ident {
                 fn schema() -> schema::Schema {

@@ -1,5 +1,6 @@
 //! Stage 4, diff: declared against observed, as the schema says. Pure.
 
+use std::fmt::Display;
 use std::sync::{Arc, LazyLock};
 
 use fleet_lang::{Marks, Type, Value};
@@ -74,7 +75,13 @@ pub fn drift(schema: &Schema, recorded: &Value, observed: &Value, seals: Seals<'
 
 /// What will be there after a change in place: the wish, with the results of before where the change leaves them.
 #[must_use]
-pub fn updated(schema: &Schema, address: &str, observed: &Value, wish: &Value, changes: &[Change]) -> Value {
+pub fn updated(
+    schema: &Schema,
+    address: &dyn Display,
+    observed: &Value,
+    wish: &Value,
+    changes: &[Change],
+) -> Value {
     with_results(wish, schema, |name, ty| {
         let follows = schema.attributes.get(name).and_then(|attribute| attribute.follows.as_ref());
         if follows.is_some_and(|other| changes.iter().any(|change| change.name == *other)) {
@@ -87,7 +94,7 @@ pub fn updated(schema: &Schema, address: &str, observed: &Value, wish: &Value, c
 
 /// What will be there after it was created: the wish, with results that nobody knows yet.
 #[must_use]
-pub fn created(schema: &Schema, address: &str, wish: &Value) -> Value {
+pub fn created(schema: &Schema, address: &dyn Display, wish: &Value) -> Value {
     with_results(wish, schema, |name, ty| Value::awaiting(ty.clone(), format!("{address}.{name}")))
 }
 
@@ -194,7 +201,7 @@ mod tests {
         let check = |a: &str, expected: Option<&str>| {
             let wish = object([("a", a.into()), ("place", "place".into())]);
             let changes = diff(&schema(), &observed(), &wish, None);
-            let after = updated(&schema(), "x.y", &observed(), &wish, &changes);
+            let after = updated(&schema(), &"x.y", &observed(), &wish, &changes);
             assert_eq!(get(&after, "id").as_str(), Some("id"));
             assert_eq!(get(&after, "free").as_str(), Some("free"));
             assert_eq!(get(&after, "copy").as_str(), expected);
@@ -207,7 +214,7 @@ mod tests {
     #[test]
     fn results_of_what_is_made_name_what_they_wait_for() {
         let wish = object([("a", "a".into()), ("place", "place".into())]);
-        let made = created(&schema(), "x.y", &wish);
+        let made = created(&schema(), &"x.y", &wish);
         let Kind::Unknown(id) = get(&made, "id").kind else { panic!("known") };
         assert_eq!(id.awaits.as_deref(), Some("x.y.id"));
         assert_eq!(get(&made, "same").as_str(), Some("a"));

@@ -170,7 +170,9 @@ pub(crate) fn describe<K: Resource>(place: Place, provider: &str) -> Entry {
 pub(crate) fn normalize<K: Resource>(object: &Value) -> Result<Value, Misfit> {
     let mut typed = K::from_value(object)?;
     typed.normalize()?;
-    Ok(typed.to_value())
+    let normal = typed.to_value();
+    // What is in its normal form already is shared.
+    Ok(if normal == *object { object.clone() } else { normal })
 }
 
 /// Brings a record up to date.

@@ -1,7 +1,7 @@
 //! Configuration → instances → graph → plan → apply. Pure: no I/O of its own.
 //!
 //! 1. load: [`config`], HCL text → configuration; [`schema`]: what the arguments of each kind are
-//! 2. expand: [`scope`] and [`order`], what there is and in which order; [`expand`](mod@expand), one instance for each
+//! 2. expand: [`scope`] and [`order`], what there is and in which order, together its [`outline`]; [`expand`](mod@expand), one instance for each
 //!    thing, every expression a value; [`graph`], who depends on whom
 //! 3. [`observe`](mod@observe): what is really there
 //! 4. [`diff`](mod@diff): declared against observed
@@ -33,6 +33,7 @@ pub mod kind;
 pub mod manual;
 pub mod observe;
 pub mod order;
+pub mod outline;
 pub mod plan;
 pub mod provider;
 pub mod refactor;

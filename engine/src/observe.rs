@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use fleet_lang::Value;
+use foldhash::fast::FixedState;
 use futures_util::future::join_all;
+use indexmap::{Equivalent, IndexMap};
 use tracing::Instrument;
 
 use crate::address::Address;
@@ -14,7 +16,7 @@ use crate::provider::{Reader, Readers, Session};
 use crate::resource::{At, Error};
 
 /// Something that is looked at: one address can have several objects.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Subject {
     /// Whose.
     pub address: Address,
@@ -22,8 +24,23 @@ pub struct Subject {
     pub which: Which,
 }
 
+/// A subject whose address stands elsewhere.
+#[derive(Clone, Copy, Debug, Hash)]
+pub struct SubjectOf<'a> {
+    /// Whose.
+    pub address: &'a Address,
+    /// Which of its objects.
+    pub which: Which,
+}
+
+impl Equivalent<Subject> for SubjectOf<'_> {
+    fn equivalent(&self, subject: &Subject) -> bool {
+        self.which == subject.which && *self.address == subject.address
+    }
+}
+
 /// One of the objects that an address may have.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Which {
     /// The one that is recorded.
     Recorded,
@@ -40,10 +57,10 @@ pub enum Which {
 }
 
 /// What to look at.
-pub type Questions = BTreeMap<Subject, Question>;
+pub type Questions = IndexMap<Subject, Question, FixedState>;
 
 /// What was seen.
-pub type Observed = BTreeMap<Subject, Sight>;
+pub type Observed = IndexMap<Subject, Sight, FixedState>;
 
 /// One thing to look at.
 #[derive(Clone, Debug)]
@@ -151,5 +168,15 @@ async fn ask(reader: &dyn Reader, kind: Arc<str>, batch: Batch) -> Vec<(Subject,
     }
     let mut answers = answers.into_iter();
     let mut next = || answers.next().unwrap_or_else(|| Err(Error::permanent("the provider did not answer")));
-    batch.into_iter().map(|(subject, ask)| (subject, Sight { ask, found: next() })).collect()
+    let sight = |(subject, ask)| {
+        let found = match (next(), &ask) {
+            // What is as it was is shared.
+            (Ok(Some(found)), Ask::Object(At::Recorded(recorded))) if found == *recorded => {
+                Ok(Some(recorded.clone()))
+            }
+            (found, _) => found,
+        };
+        (subject, Sight { ask, found })
+    };
+    batch.into_iter().map(sight).collect()
 }

@@ -159,6 +159,12 @@ impl Schema {
         Value::object(attributes.chain(blocks).collect())
     }
 
+    /// Whether some attribute is sensitive or never read back, whatever the values.
+    #[must_use]
+    pub fn has_secrets(&self) -> bool {
+        self.attributes.values().any(|attribute| attribute.sensitive || attribute.write_only)
+    }
+
     /// The type of the object that a body of this schema makes.
     #[must_use]
     pub fn ty(&self) -> Type {

@@ -8,7 +8,7 @@ use fleet_lang::{Marks, Type, Value};
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 
-use crate::encode::to_json;
+use crate::encode::to_text;
 use crate::schema::Schema;
 use crate::state::Sealed;
 
@@ -50,8 +50,8 @@ impl Sealer {
     /// The digest of a wholly known value; none if it is not.
     #[must_use]
     pub fn digest_of(&self, value: &Value) -> Option<Arc<str>> {
-        let json = to_json(&value.clone().unmark_deep().0).ok()?;
-        Some(self.digest(json.to_string().as_bytes()).into())
+        let text = to_text(&value.clone().unmark_deep().0).ok()?;
+        Some(self.digest(text.as_bytes()).into())
     }
 
     /// How the sensitive arguments of an object are made, given the same object made of placeholders.
@@ -77,6 +77,10 @@ impl Sealer {
         recipes: &Recipes,
     ) -> (Value, BTreeMap<Arc<str>, Sealed>) {
         let Some(entries) = found.entries() else { return (found.clone(), BTreeMap::new()) };
+        let marks = found.marks_deep() | sent.marks_deep();
+        if !schema.has_secrets() && !marks.contains(Marks::SENSITIVE) {
+            return (found.clone(), BTreeMap::new());
+        }
         let mut sealed = BTreeMap::new();
         let plain = entries.iter().map(|(name, value)| {
             let wished = sent.entries().and_then(|sent| sent.get(name));

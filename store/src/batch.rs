@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use fleet_engine::encode::{Unwritable, to_json};
+use fleet_engine::encode::{Unwritable, to_text};
 use fleet_engine::state::{Object, Recorded, SavedOutput, State, Write};
 use serde::Serialize;
 
@@ -334,7 +334,7 @@ async fn send_move(
 
 fn output_rows(outputs: &BTreeMap<Arc<str>, SavedOutput>) -> Result<Vec<Output>, Unwritable> {
     let row = |(name, output): (&Arc<str>, &SavedOutput)| {
-        let value = output.value.as_ref().map(|value| to_json(value).map(|json| json.to_string()));
+        let value = output.value.as_ref().map(to_text);
         let value = value.transpose()?;
         Ok(Output { name: name.to_string(), value, sensitive: output.sensitive.into() })
     };

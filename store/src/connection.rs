@@ -7,6 +7,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use fleet_engine::state::{StoreError, StoreErrorKind};
+use futures_util::TryStreamExt;
 use rustix::fs::{Access, access};
 use sqlx::postgres::{PgArguments, PgConnectOptions, PgConnection, PgRow};
 use sqlx::sqlite::{
@@ -177,6 +178,35 @@ impl Connection {
                 query.fetch_all(&mut **connection).await?.into_iter().map(Row::Postgres).collect()
             }
         })
+    }
+
+    /// Runs a query that may have very many rows, and hands them on one by one.
+    pub(crate) async fn each(
+        &mut self,
+        sql: &str,
+        args: &[Arg<'_>],
+        backend: &Backend,
+        mut take: impl FnMut(&Row) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
+        let sql = AssertSqlSafe(sql);
+        let failed = |e| of_sqlx(&e, backend, "read");
+        match self {
+            Connection::Sqlite(connection) => {
+                let query = sqlx::query_with(sql, bound::<SqliteArguments>(args).map_err(failed)?);
+                let mut rows = query.fetch(&mut **connection);
+                while let Some(row) = rows.try_next().await.map_err(failed)? {
+                    take(&Row::Sqlite(row))?;
+                }
+            }
+            Connection::Postgres(connection) => {
+                let query = sqlx::query_with(sql, bound::<PgArguments>(args).map_err(failed)?);
+                let mut rows = query.fetch(&mut **connection);
+                while let Some(row) = rows.try_next().await.map_err(failed)? {
+                    take(&Row::Postgres(row))?;
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Runs several statements that have neither arguments nor answers.

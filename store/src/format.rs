@@ -10,7 +10,7 @@ use crate::Backend;
 use crate::batch::{Author, Batch};
 use crate::connection::{Arg, Connection, Row};
 use crate::failure::of_sqlx;
-use crate::rows;
+use crate::rows::{self, Common};
 use crate::sets::Sets;
 
 /// The format that this version writes.
@@ -118,22 +118,23 @@ pub(crate) async fn read_first(connection: &mut Connection, backend: &Backend) -
         serial: rows::number(meta, 1)?,
         ..State::default()
     };
+    let mut common = Common::default();
     let resources = "SELECT address, provider, alias, kind, version, value, depends_on FROM resources";
     for row in connection.rows(resources, &[]).await.map_err(failed)? {
-        state.recorded.insert(rows::address(rows::column(&row, 0)?)?, first_record(&row)?);
+        state.recorded.insert(rows::address(rows::column(&row, 0)?)?, first_record(&row, &mut common)?);
     }
     let journal = "SELECT address, provider, alias, kind, version, value, depends_on, operation FROM journal";
     for row in connection.rows(journal, &[]).await.map_err(failed)? {
         let object = Object::current(rows::address(rows::column(&row, 0)?)?);
         let operation = rows::operation(rows::column(&row, 7)?)?;
-        state.intents.insert(object, Intent { operation, record: first_record(&row)? });
+        state.intents.insert(object, Intent { operation, record: first_record(&row, &mut common)? });
     }
     Ok(state)
 }
 
-fn first_record(row: &Row) -> Result<Recorded, StoreError> {
+fn first_record(row: &Row, common: &mut Common) -> Result<Recorded, StoreError> {
     let alias = rows::column::<Option<&str>>(row, 2)?.map(Into::into);
-    let depends_on: std::sync::Arc<[Target]> = rows::targets(rows::column(row, 6)?)?;
+    let depends_on: std::sync::Arc<[Target]> = common.targets(rows::column(row, 6)?)?;
     Ok(Recorded {
         session: Session { alias, ..Session::of(rows::column::<&str>(row, 1)?) },
         kind: rows::column::<&str>(row, 3)?.into(),

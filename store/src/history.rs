@@ -11,7 +11,7 @@ use crate::database::Summary;
 use crate::failure::of_sqlx;
 use crate::format::{self, Format};
 use crate::lease::time;
-use crate::rows::{column, number, object};
+use crate::rows::{Common, column, number};
 
 /// A run that held the lock.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -127,9 +127,10 @@ async fn runs(
         if details {
             let changes = "SELECT address, deposed, operation, present FROM changes \
                            WHERE state = $1 AND fence = $2 ORDER BY serial";
+            let mut common = Common::default();
             for row in connection.rows(changes, &args).await.map_err(failed)? {
                 let change = Change::of(column(&row, 2)?, column::<i64>(&row, 3)? != 0);
-                run.changes.push((object(&row)?, change));
+                run.changes.push((common.object(&row)?, change));
             }
         }
     }

@@ -3,7 +3,7 @@
 use fleet_engine::state::{Intent, State, StoreError};
 
 use crate::Backend;
-use crate::connection::{Arg, Connection};
+use crate::connection::{Arg, Connection, Row};
 use crate::failure::of_sqlx;
 use crate::format::{self, Format};
 use crate::rows::{self, Common};
@@ -45,24 +45,29 @@ async fn all(connection: &mut Connection, backend: &Backend) -> Result<State, St
 
     let mut common = Common::default();
     let sets = "SELECT digest, targets FROM dependencies WHERE state = $1";
-    for row in connection.rows(sets, &name).await.map_err(failed)? {
-        common.sets.insert(rows::column::<String>(&row, 0)?, rows::targets(rows::column(&row, 1)?)?);
-    }
+    let add = |row: &Row| common.add_set(rows::column(row, 0)?, rows::column(row, 1)?);
+    connection.each(sets, &name, backend, add).await?;
     let resources = "SELECT address, deposed, provider, alias, scope, kind, version, value, sealed, depends_on, \
                      create_before_destroy, epoch FROM resources WHERE state = $1";
-    for row in connection.rows(resources, &name).await.map_err(failed)? {
-        let object = rows::object(&row)?;
-        let record = common.record(&row, 2)?;
+    let mut recorded = Vec::new();
+    let add = |row: &Row| {
+        let object = common.object(row)?;
+        let record = common.record(row, 2)?;
         match object.deposed {
-            None => state.recorded.insert(object.address, record),
-            Some(number) => state.deposed.entry(object.address).or_default().insert(number, record),
-        };
-    }
+            None => recorded.push((object.address, record)),
+            Some(number) => _ = state.deposed.entry(object.address).or_default().insert(number, record),
+        }
+        Ok(())
+    };
+    connection.each(resources, &name, backend, add).await?;
+    // They come nearly in order, which a tree that is built in one go makes use of.
+    state.recorded = recorded.into_iter().collect();
     let journal = "SELECT address, deposed, provider, alias, scope, kind, version, value, sealed, depends_on, \
                    create_before_destroy, epoch, operation FROM journal WHERE state = $1";
     for row in connection.rows(journal, &name).await.map_err(failed)? {
         let operation = rows::operation(rows::column(&row, 12)?)?;
-        state.intents.insert(rows::object(&row)?, Intent { operation, record: common.record(&row, 2)? });
+        let object = common.object(&row)?;
+        state.intents.insert(object, Intent { operation, record: common.record(&row, 2)? });
     }
     let outputs = "SELECT name, value, sensitive FROM outputs WHERE state = $1";
     for row in connection.rows(outputs, &name).await.map_err(failed)? {

@@ -1,13 +1,14 @@
 //! Rows ↔ what the engine knows.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use fleet_engine::address::{Address, ScopePath, Target};
-use fleet_engine::encode::{Unwritable, from_json, to_json};
+use fleet_engine::address::{self, Address, Target};
+use fleet_engine::encode::{Decoder, Unwritable, to_text};
 use fleet_engine::provider::Session;
 use fleet_engine::state::{Object, Operation, Recorded, SavedOutput, Sealed, StoreError};
 use fleet_lang::Value;
+use foldhash::HashMap;
 use serde::{Deserialize, Serialize};
 
 use crate::connection::{Cell, Column, Row};
@@ -62,17 +63,13 @@ pub(crate) struct SealedText {
     recipe: Option<String>,
 }
 
-/// Words that many rows share, so that they are held once.
-#[derive(Debug, Default)]
-pub(crate) struct Words(HashSet<Arc<str>>);
-
 /// What rows have in common.
 #[derive(Debug, Default)]
 pub(crate) struct Common {
-    pub(crate) words: Words,
-    scopes: BTreeMap<String, ScopePath>,
+    addresses: address::Reader,
+    values: Decoder,
     /// The sets of dependencies by their digest.
-    pub(crate) sets: BTreeMap<String, Arc<[Target]>>,
+    sets: HashMap<String, Arc<[Target]>>,
 }
 
 impl Key {
@@ -93,7 +90,7 @@ impl Columns {
             scope: recorded.session.scope.to_string(),
             kind: text(&recorded.kind),
             version: recorded.version,
-            value: to_json(&recorded.value)?.to_string(),
+            value: to_text(&recorded.value)?,
             sealed: (!recorded.sealed.is_empty()).then_some(sealed),
             depends_on: depends_on.to_owned(),
             create_before_destroy: recorded.create_before_destroy.into(),
@@ -102,30 +99,13 @@ impl Columns {
     }
 }
 
-impl Words {
-    pub(crate) fn word(&mut self, text: &str) -> Arc<str> {
-        if let Some(known) = self.0.get(text) {
-            return known.clone();
-        }
-        let word: Arc<str> = text.into();
-        self.0.insert(word.clone());
-        word
-    }
-}
-
 impl Common {
     /// Reads the columns of a record, the first of which stands at `first`.
     pub(crate) fn record(&mut self, row: &Row, first: usize) -> Result<Recorded, StoreError> {
-        let Common { words, scopes, sets } = self;
+        let Common { addresses, values, sets } = self;
         let scope: &str = column(row, first + 2)?;
-        let scope = match scopes.get(scope) {
-            Some(known) => known.clone(),
-            None => {
-                let path = ScopePath::parse(scope).ok_or_else(|| damaged(scope))?;
-                scopes.insert(scope.to_owned(), path.clone());
-                path
-            }
-        };
+        let scope = addresses.scope(scope).ok_or_else(|| damaged(scope))?;
+        let mut word = |text: &str| addresses.word(text);
         let sealed = match column::<Option<&str>>(row, first + 6)? {
             Some(text) => sealed(json(text)?),
             None => BTreeMap::new(),
@@ -133,18 +113,39 @@ impl Common {
         let set: &str = column(row, first + 7)?;
         Ok(Recorded {
             session: Session {
-                provider: words.word(column(row, first)?),
-                alias: column::<Option<&str>>(row, first + 1)?.map(|alias| words.word(alias)),
+                provider: word(column(row, first)?),
+                alias: column::<Option<&str>>(row, first + 1)?.map(&mut word),
                 scope,
             },
-            kind: words.word(column(row, first + 3)?),
+            kind: word(column(row, first + 3)?),
             version: number(row, first + 4)?,
-            value: value(column(row, first + 5)?)?,
+            value: values.value(column(row, first + 5)?).map_err(|e| damaged("a value").because(e))?,
             sealed,
             depends_on: sets.get(set).cloned().ok_or_else(|| damaged(set))?,
             create_before_destroy: column::<i64>(row, first + 8)? != 0,
-            epoch: column::<Option<&str>>(row, first + 9)?.map(|epoch| words.word(epoch)),
+            epoch: column::<Option<&str>>(row, first + 9)?.map(&mut word),
         })
+    }
+
+    /// Reads the address and the number of an older object.
+    pub(crate) fn object(&mut self, row: &Row) -> Result<Object, StoreError> {
+        let deposed: i64 = column(row, 1)?;
+        let deposed = if deposed == CURRENT { None } else { Some(number(row, 1)?) };
+        let address: &str = column(row, 0)?;
+        Ok(Object { address: self.addresses.address(address).ok_or_else(|| damaged(address))?, deposed })
+    }
+
+    /// Keeps a set of dependencies for the records that follow.
+    pub(crate) fn add_set(&mut self, digest: &str, targets: &str) -> Result<(), StoreError> {
+        let targets = self.targets(targets)?;
+        self.sets.insert(digest.to_owned(), targets);
+        Ok(())
+    }
+
+    /// Reads a set of dependencies.
+    pub(crate) fn targets(&mut self, text: &str) -> Result<Arc<[Target]>, StoreError> {
+        let target = |text: &String| self.addresses.target(text).ok_or_else(|| damaged(text));
+        json::<Vec<String>>(text)?.iter().map(target).collect()
     }
 }
 
@@ -162,13 +163,6 @@ pub(crate) fn sealed(texts: BTreeMap<String, SealedText>) -> BTreeMap<Arc<str>, 
     texts.into_iter().map(|(path, text)| (path.into(), sealed(text))).collect()
 }
 
-/// Reads the address and the number of an older object.
-pub(crate) fn object(row: &Row) -> Result<Object, StoreError> {
-    let deposed: i64 = column(row, 1)?;
-    let deposed = if deposed == CURRENT { None } else { Some(number(row, 1)?) };
-    Ok(Object { address: address(column(row, 0)?)?, deposed })
-}
-
 pub(crate) fn operation(word: &str) -> Result<Operation, StoreError> {
     Operation::from_word(word).ok_or_else(|| damaged(word))
 }
@@ -177,18 +171,12 @@ pub(crate) fn output(value: Option<&str>, sensitive: i64) -> Result<SavedOutput,
     Ok(SavedOutput { value: value.map(self::value).transpose()?, sensitive: sensitive != 0 })
 }
 
-/// Reads a set of dependencies.
-pub(crate) fn targets(text: &str) -> Result<Arc<[Target]>, StoreError> {
-    let target = |text: &String| Target::parse(text).ok_or_else(|| damaged(text));
-    json::<Vec<String>>(text)?.iter().map(target).collect()
-}
-
 pub(crate) fn address(text: &str) -> Result<Address, StoreError> {
     Address::parse(text).ok_or_else(|| damaged(text))
 }
 
 pub(crate) fn value(text: &str) -> Result<Value, StoreError> {
-    from_json(&json(text)?).map_err(|e| damaged("a value").because(e))
+    Decoder::default().value(text).map_err(|e| damaged("a value").because(e))
 }
 
 pub(crate) fn number<T: TryFrom<i64>>(row: &Row, place: usize) -> Result<T, StoreError> {

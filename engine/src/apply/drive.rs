@@ -1,12 +1,13 @@
 //! The driver: begins what may begin, evaluates what becomes known, hears how steps end.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use fleet_lang::{Marks, Value};
 use fleet_syntax::diagnostic::has_errors;
 use fleet_syntax::{Diagnostic, Diagnostics, Severity};
+use foldhash::{HashMap, HashSet};
 use futures_util::future::{Either, select};
 use futures_util::stream::{FuturesUnordered, StreamExt};
 

@@ -6,8 +6,7 @@
 //!
 //! Removals that make room for a replacement must not wait for anything to be made; they come early. All others may.
 
-use std::collections::{HashMap, HashSet};
-
+use foldhash::{HashMap, HashMapExt, HashSet};
 use petgraph::Direction;
 use petgraph::graph::NodeIndex;
 

@@ -15,6 +15,7 @@ mod value;
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
+use std::rc::Rc;
 use std::sync::Arc;
 
 use fleet_lang::{Evaluator, Outside, Type, Value};
@@ -23,9 +24,8 @@ use fleet_syntax::{Diagnostic, Diagnostics, FileId, Span};
 
 use crate::address::{Address, Key, ScopePath, Target};
 use crate::config::model::{Config, Resource};
-use crate::order::{Order, order};
+use crate::outline::Outline;
 use crate::provider::Session;
-use crate::refactor;
 use crate::reference::Use;
 use crate::schema::{Catalog, Entry, Sort};
 use crate::scope::{Node, NodeId, NodeItem, ScopeId, Scopes};
@@ -111,9 +111,9 @@ pub struct ArgumentsOnly;
 #[derive(Debug)]
 pub struct Expansion<'c> {
     /// The scopes and nodes it was made from.
-    pub scopes: Scopes<'c>,
+    pub scopes: Rc<Scopes<'c>>,
     /// What each node uses.
-    pub uses: Vec<Vec<Use<'c>>>,
+    pub uses: Rc<Vec<Vec<Use<'c>>>>,
     /// The instances, each after those it depends on.
     pub instances: Vec<Instance>,
     /// The blocks whose instances cannot be told yet.
@@ -217,14 +217,11 @@ pub(crate) struct Repetition {
 
 /// Expands a configuration. Everything wrong with it is in the diagnostics, in the order of the text.
 pub fn expand<'c>(
-    config: &'c Config,
+    outline: &Outline<'c>,
     surroundings: &Surroundings<'_>,
     settle: &mut dyn Settle,
 ) -> (Expansion<'c>, Diagnostics) {
-    let mut diagnostics = Diagnostics::new();
-    let scopes = Scopes::of(config, &mut diagnostics);
-    refactor::check(&scopes, &mut diagnostics);
-    let Order { uses, order } = order(&scopes, surroundings.catalog, &mut diagnostics);
+    let Outline { scopes, uses, order, diagnostics } = outline;
     let root = Place { parent: 0, path: ScopePath::default(), repetition: Repetition::default() };
     let mut places = vec![Vec::new(); scopes.scopes.len()];
     places[0] = vec![root];
@@ -237,13 +234,13 @@ pub fn expand<'c>(
         blocks: vec![Vec::new(); scopes.nodes.len()],
         collected: RefCell::default(),
         places,
-        scopes,
-        uses,
+        scopes: scopes.clone(),
+        uses: uses.clone(),
     };
     let told = diagnostics.iter().filter_map(|d| d.span).map(|span| (span.file, span.start)).collect();
-    let mut walk = Walk { expansion, surroundings, settle, diagnostics, told };
+    let mut walk = Walk { expansion, surroundings, settle, diagnostics: diagnostics.clone(), told };
     for node in order {
-        walk.node(node);
+        walk.node(*node);
     }
     walk.unique_hostnames();
     (walk.expansion, tidy(walk.diagnostics))
@@ -252,14 +249,15 @@ pub fn expand<'c>(
 /// The secrets that settings of providers are made of: planning has to know them.
 #[must_use]
 pub fn secrets_of_providers(config: &Config, catalog: &dyn Catalog) -> HashSet<Arc<str>> {
-    let mut diagnostics = Diagnostics::new();
-    let scopes = Scopes::of(config, &mut diagnostics);
-    let Order { uses, .. } = order(&scopes, catalog, &mut diagnostics);
+    let mut found = HashSet::new();
+    if config.root().secrets.is_empty() {
+        return found;
+    }
+    let Outline { scopes, uses, .. } = Outline::of(config, catalog);
     let item = |id: NodeId| scopes.node(id).item;
     let all = (0..scopes.nodes.len() as u32).map(NodeId);
     let mut left: Vec<NodeId> = all.filter(|id| matches!(item(*id), NodeItem::Provider(_))).collect();
     let mut seen: HashSet<NodeId> = left.iter().copied().collect();
-    let mut found = HashSet::new();
     while let Some(node) = left.pop() {
         if let NodeItem::Secret(secret) = item(node) {
             found.insert(secret.name.name.clone());

@@ -6,11 +6,11 @@
 
 mod render;
 
-use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
 use fleet_lang::{Evaluator, Outside};
 use fleet_syntax::tree::Expr;
+use foldhash::{HashMap, HashMapExt, HashSet, HashSetExt};
 use petgraph::graph::{DiGraph, NodeIndex};
 
 use crate::address::{Key, key_of, literal_key};

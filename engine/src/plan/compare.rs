@@ -14,7 +14,7 @@ use crate::attributes::Misfit;
 use crate::config::model::{Mode, Resource};
 use crate::diff::{Change, created, diff, drift, get, updated};
 use crate::expand::{ArgumentsOnly, Block, Expansion, Imported, Instance, Settle};
-use crate::observe::{Observed, Sight, Subject, Which};
+use crate::observe::{Observed, Sight, SubjectOf, Which};
 use crate::provider::Readers;
 use crate::resource::Error;
 use crate::schema::Schema;
@@ -61,7 +61,7 @@ struct Seen {
 
 impl Planner<'_> {
     fn sight(&self, address: &Address, which: Which) -> Option<&Sight> {
-        self.observed.get(&Subject { address: address.clone(), which })
+        self.observed.get(&SubjectOf { address, which })
     }
 
     fn complain(&mut self, instance: &Instance, summary: &str, detail: String) {
@@ -165,15 +165,14 @@ impl Planner<'_> {
             changes = compare(&declared);
             wish = declared;
         }
-        let name = address.to_string();
         let after = match &before {
-            _ if matches!(action, Action::Create | Action::Replace { .. }) => created(schema, &name, &wish),
-            Some(before) if action == Action::Update => updated(schema, &name, before, &wish, &changes),
+            _ if matches!(action, Action::Create | Action::Replace { .. }) => created(schema, address, &wish),
+            Some(before) if action == Action::Update => updated(schema, address, before, &wish, &changes),
             Some(before) => with_marks(schema, before, &wish),
-            None => created(schema, &name, &wish),
+            None => created(schema, address, &wish),
         };
         // What was sealed is not in the record, so that without a look nobody knows it.
-        let after = if looked || before.is_none() { after } else { without(seals.recorded, &name, &after) };
+        let after = if looked || before.is_none() { after } else { without(seals.recorded, address, &after) };
         if self.options.goal == Goal::RefreshOnly && !is_ours && !matches!(why, Why::Imported(_)) {
             // There is no record to bring up to date.
             return after;
@@ -381,6 +380,9 @@ pub(crate) fn next_number(state: &State, address: &Address) -> u32 {
 /// What was found, as secret as what was wished.
 pub(crate) fn with_marks(schema: &Schema, found: &Value, wish: &Value) -> Value {
     let Kind::Object(entries) = &found.kind else { return found.clone() };
+    if !schema.has_secrets() && !wish.marks_deep().contains(Marks::SENSITIVE) {
+        return found.clone();
+    }
     let marked = entries.iter().map(|(name, value)| {
         let secret = schema.attributes.get(name).is_some_and(|attribute| attribute.sensitive)
             || get(wish, name).marks_deep().contains(Marks::SENSITIVE);
@@ -390,8 +392,11 @@ pub(crate) fn with_marks(schema: &Schema, found: &Value, wish: &Value) -> Value 
 }
 
 /// An object without what was sealed of it.
-pub(super) fn without(sealed: &BTreeMap<Arc<str>, Sealed>, address: &str, object: &Value) -> Value {
+pub(super) fn without(sealed: &BTreeMap<Arc<str>, Sealed>, address: &Address, object: &Value) -> Value {
     let Kind::Object(entries) = &object.kind else { return object.clone() };
+    if sealed.is_empty() {
+        return object.clone();
+    }
     let hidden = entries.iter().map(|(name, value)| {
         let unknown = || Value::awaiting(value.ty(), format!("{address}.{name}")).mark(Marks::SENSITIVE);
         (name.clone(), if value.is_null() && sealed.contains_key(name) { unknown() } else { value.clone() })

@@ -1,9 +1,10 @@
 //! What each thing depends on, as it is recorded: blocks rather than instances, shared between those alike.
 
 use std::collections::btree_map::Entry;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use foldhash::{HashMap, HashMapExt};
 use petgraph::graph::NodeIndex;
 
 use crate::address::{Address, Target};

@@ -1,10 +1,11 @@
 //! From the steps of what is declared to the whole plan: removals, dependencies, what was left out, outputs.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use fleet_lang::{Marks, Value};
 use fleet_syntax::Diagnostics;
+use foldhash::{HashMap, HashSet};
 use petgraph::Direction;
 
 use super::choose::reach;
@@ -13,10 +14,10 @@ use super::dependencies::Dependencies;
 use super::remembered::Remembered;
 use super::{Action, Deferred, Goal, OutputChange, Plan, Step, Why};
 use crate::address::{Address, ScopePath, Target};
-use crate::encode::to_json;
+use crate::encode::to_text;
 use crate::expand::Expansion;
 use crate::graph::Graph;
-use crate::observe::Which;
+use crate::observe::{SubjectOf, Which};
 use crate::schema::{Catalog, Sort};
 use crate::seal::{Recipes, sent_before};
 use crate::state::{Object, Operation, Recorded};
@@ -89,7 +90,9 @@ impl Planner<'_> {
                     && recorded.create_before_destroy == step.record.create_before_destroy
             });
             step.record.sealed = sealed;
-            let is_open = self.state.intents.contains_key(&Object::current(instance.address.clone()));
+            let intents = &self.state.intents;
+            let is_open =
+                !intents.is_empty() && intents.contains_key(&Object::current(instance.address.clone()));
             if !is_known || is_open || step.moved_from.is_some() {
                 step.action = Action::Record;
             }
@@ -134,14 +137,13 @@ impl Planner<'_> {
         });
         let begun = begun.map(|(object, intent)| (&object.address, &intent.record, Which::Begun));
         let recorded = state.recorded.iter().map(|(address, record)| (address, record, Which::Recorded));
-        let all: Vec<_> = recorded.chain(begun).collect();
-        for (address, record, which) in all {
-            if self.plan.steps.contains_key(address) || (self.options.goal != Goal::Destroy && waits(address))
-            {
+        let declared: HashSet<&Address> = self.plan.steps.keys().collect();
+        let rest = recorded.chain(begun).filter(|(address, ..)| !declared.contains(address));
+        for (address, record, which) in rest.collect::<Vec<_>>() {
+            if self.options.goal != Goal::Destroy && waits(address) {
                 continue;
             }
-            let looked =
-                self.observed.contains_key(&crate::observe::Subject { address: address.clone(), which });
+            let looked = self.observed.contains_key(&SubjectOf { address, which });
             let before = match self.found(address, which) {
                 None if !looked && which == Which::Recorded => Some(record.value.clone()),
                 found => found,
@@ -270,5 +272,5 @@ fn is_released(expansion: &Expansion<'_>, address: &Address) -> bool {
 
 /// What tells one observed thing from another.
 fn identity(kind: &Arc<str>, observed: &Value) -> Option<(Arc<str>, String)> {
-    Some((kind.clone(), to_json(&observed.clone().unmark_deep().0).ok()?.to_string()))
+    Some((kind.clone(), to_text(&observed.clone().unmark_deep().0).ok()?))
 }

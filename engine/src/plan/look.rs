@@ -11,7 +11,7 @@ use crate::address::Address;
 use crate::config::model::Mode;
 use crate::diff::{diff, updated};
 use crate::expand::{ArgumentsOnly, Block, Expansion, Imported, Instance, Settle};
-use crate::observe::{Ask, Observed, Question, Questions, Subject, Which};
+use crate::observe::{Ask, Observed, Question, Questions, Subject, SubjectOf, Which};
 use crate::provider::Readers;
 use crate::resource::At;
 use crate::schema::Catalog;
@@ -36,7 +36,7 @@ impl<'a> Looker<'a> {
         options: &'a Options,
         seen: &'a Observed,
     ) -> Looker<'a> {
-        Looker { state, readers, options, seen, questions: Questions::new() }
+        Looker { state, readers, options, seen, questions: Questions::default() }
     }
 
     /// Everything that is still to be looked at: what is declared, and what is only remembered.
@@ -46,7 +46,7 @@ impl<'a> Looker<'a> {
         let imports: Vec<&Imported> = expansion.imports.iter().chain(&self.options.imports).collect();
         for Imported { to, id, .. } in imports {
             let declared = Subject { address: to.clone(), which: Which::Declared };
-            let asked = self.questions.remove(&declared);
+            let asked = self.questions.swap_remove(&declared);
             let Some(kind) = kind_of(to).filter(|_| !self.state.recorded.contains_key(to)) else { continue };
             let instance = || expansion.instances.iter().find(|instance| instance.address == *to);
             let question = asked.or_else(|| {
@@ -61,7 +61,9 @@ impl<'a> Looker<'a> {
             }
         }
         let seen = self.seen;
-        self.questions.retain(|subject, _| !seen.contains_key(subject));
+        if !seen.is_empty() {
+            self.questions.retain(|subject, _| !seen.contains_key(subject));
+        }
         self.questions
     }
 
@@ -82,12 +84,11 @@ impl<'a> Looker<'a> {
         };
         if self.options.refresh {
             for (address, record) in &state.recorded {
-                let subject = Subject { address: address.clone(), which: Which::Recorded };
-                if self.questions.contains_key(&subject) {
+                if self.questions.contains_key(&SubjectOf { address, which: Which::Recorded }) {
                     continue;
                 }
                 if let Some(question) = question(record, At::Recorded(record.value.clone())) {
-                    self.questions.insert(subject, question);
+                    self.ask(address.clone(), Which::Recorded, question);
                 }
             }
         }
@@ -150,9 +151,8 @@ impl Settle for Looker<'_> {
             }
             let schema = &block.entry.schema;
             let changes = diff(schema, &recorded.value, declared, None);
-            let name = address.to_string();
-            let after = updated(schema, &name, &recorded.value, declared, &changes);
-            return without(&recorded.sealed, &name, &after);
+            let after = updated(schema, address, &recorded.value, declared, &changes);
+            return without(&recorded.sealed, address, &after);
         }
         if let Some(settings) = settings
             && let Ok(wish) = normal(self.readers, &kind, declared)

@@ -17,8 +17,8 @@ use crate::event::Listener;
 use crate::expand::{Expansion, Imported, Surroundings, expand};
 use crate::graph::{self, Graph};
 use crate::observe::{Observed, observe};
+use crate::outline::Outline;
 use crate::provider::Readers;
-use crate::scope::Scopes;
 use crate::seal::Sealer;
 use crate::state::State;
 
@@ -65,8 +65,9 @@ pub async fn plan<'c>(
     mut state: State,
     options: &Options,
 ) -> Result<Planned<'c>, Diagnostics> {
-    let moves = apply_moves(&Scopes::of(sources.config, &mut Diagnostics::new()), &mut state);
-    let (observed, imports, rounds) = look(sources, &state, options).await?;
+    let outline = Outline::of(sources.config, sources.surroundings.catalog);
+    let moves = apply_moves(&outline.scopes, &mut state);
+    let (observed, imports, rounds) = look(sources, &outline, &state, options).await?;
     let planner = |shadow| Planner {
         state: &state,
         observed: &observed,
@@ -82,10 +83,10 @@ pub async fn plan<'c>(
     };
     let shadow = (!sources.config.root().secrets.is_empty()).then(|| {
         let surroundings = sources.surroundings.with_placeholders();
-        expand(sources.config, &surroundings, &mut planner(Shadow::This)).0
+        expand(&outline, &surroundings, &mut planner(Shadow::This)).0
     });
     let mut planner = planner(shadow.as_ref().map_or(Shadow::None, Shadow::Of));
-    let (expansion, mut problems) = expand(sources.config, sources.surroundings, &mut planner);
+    let (expansion, mut problems) = expand(&outline, sources.surroundings, &mut planner);
     let graph = graph::build(&expansion, sources.surroundings.outside);
     let (mut plan, more) = planner.finish(&expansion, &graph, sources.surroundings.catalog);
     if options.goal == Goal::Destroy {
@@ -107,14 +108,15 @@ pub async fn plan<'c>(
 /// Looks at everything, in as many rounds as it takes.
 async fn look(
     sources: &Sources<'_, '_>,
+    outline: &Outline<'_>,
     state: &State,
     options: &Options,
 ) -> Result<(Observed, BTreeMap<crate::address::Address, Imported>, usize), Diagnostics> {
-    let mut observed = Observed::new();
+    let mut observed = Observed::default();
     let mut rounds = 0;
     loop {
         let mut looker = Looker::new(state, sources.readers, options, &observed);
-        let (expansion, problems) = expand(sources.config, sources.surroundings, &mut looker);
+        let (expansion, problems) = expand(outline, sources.surroundings, &mut looker);
         if has_errors(&problems) && options.goal != Goal::Destroy {
             return Err(problems);
         }

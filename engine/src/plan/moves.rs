@@ -22,11 +22,11 @@ struct Rule {
 pub(super) fn apply_moves(scopes: &Scopes<'_>, state: &mut State) -> Moves {
     let rules = rules(scopes);
     let mut moves = Moves::new();
-    let addresses: Vec<Address> = state.recorded.keys().cloned().collect();
-    for old in addresses {
-        let new = destination(scopes, &rules, &old);
+    let moved = |old: &Address| Some((old.clone(), destination(scopes, &rules, old)?));
+    let moved: Vec<(Address, Address)> = state.recorded.keys().filter_map(moved).collect();
+    for (old, new) in moved {
         // What is there already stays; the old thing is then one that nobody declares any more.
-        if new == old || state.recorded.contains_key(&new) {
+        if state.recorded.contains_key(&new) {
             continue;
         }
         rename(state, &old, &new);
@@ -47,49 +47,58 @@ fn rules(scopes: &Scopes<'_>) -> Vec<Rule> {
     rules.collect()
 }
 
-/// Where something is now. Moves can follow each other; more than there are would be a circle.
-fn destination(scopes: &Scopes<'_>, rules: &[Rule], old: &Address) -> Address {
-    let mut address = old.clone();
+/// Where something is now, if that is elsewhere. Moves can follow each other; more than there are would be a circle.
+fn destination(scopes: &Scopes<'_>, rules: &[Rule], old: &Address) -> Option<Address> {
+    let mut moved = None;
     for _ in 0..=rules.len() {
-        match rules.iter().find_map(|rule| rule.follow(&address)) {
-            Some(next) if next != address => address = next,
+        let address = moved.as_ref().unwrap_or(old);
+        match rules.iter().find_map(|rule| rule.follow(address)) {
+            Some(next) if next != *address => moved = Some(next),
             _ => break,
         }
     }
-    recount(scopes, &address).unwrap_or(address)
+    let recounted = recount(scopes, moved.as_ref().unwrap_or(old));
+    recounted.or(moved).filter(|new| new != old)
 }
 
-/// The one instance of a block or a module is its first, whether it counts or not.
+/// The one instance of a block or a module is its first, whether it counts or not. `None` if that changes nothing.
 fn recount(scopes: &Scopes<'_>, address: &Address) -> Option<Address> {
     let mut scope = Scopes::ROOT;
-    let mut path = ScopePath::default();
-    for step in address.scope.steps() {
-        let (inner, step) = match step {
+    let mut path = None;
+    for (at, step) in address.scope.steps().iter().enumerate() {
+        match step {
             ScopeStep::Module(name, key) => {
                 let NodeItem::Call(call, inner) = scopes.node(scopes.call(scope, name)?).item else {
                     return None;
                 };
-                (inner?, ScopeStep::Module(name.clone(), first(call.repeat.as_ref(), key.as_ref())))
+                scope = inner?;
+                if let Some(key) = first(call.repeat.as_ref(), key.as_ref()) {
+                    let steps = path.get_or_insert_with(|| address.scope.steps().to_vec());
+                    steps[at] = ScopeStep::Module(name.clone(), key);
+                }
             }
             ScopeStep::Fleet(name, _) => {
                 let NodeItem::Fleet(_, inner) = scopes.node(scopes.fleet(name)?).item else { return None };
-                (inner, step.clone())
+                scope = inner;
             }
-        };
-        (scope, path) = (inner, path.join(step));
+        }
     }
-    let node = scopes.declaring(address)?;
-    let NodeItem::Resource(resource) = scopes.node(node).item else { return None };
+    let NodeItem::Resource(resource) = scopes.node(scopes.declaring(address)?).item else { return None };
     let key = first(resource.repeat.as_ref(), address.key.as_ref());
-    Some(Address { scope: path, item: address.item.clone(), key })
+    if path.is_none() && key.is_none() {
+        return None;
+    }
+    let scope = path.map_or_else(|| address.scope.clone(), |steps| steps.into_iter().collect());
+    let key = key.unwrap_or_else(|| address.key.clone());
+    Some(Address { scope, item: address.item.clone(), key })
 }
 
-/// The key that the one instance has now.
-fn first(repeat: Option<&Repeat>, key: Option<&Key>) -> Option<Key> {
+/// The key that the one instance has now; `None` if it keeps what it has.
+fn first(repeat: Option<&Repeat>, key: Option<&Key>) -> Option<Option<Key>> {
     match (repeat, key) {
-        (Some(Repeat::Count(_)), None) => Some(Key::Index(0)),
-        (None, Some(Key::Index(0))) => None,
-        (_, key) => key.cloned(),
+        (Some(Repeat::Count(_)), None) => Some(Some(Key::Index(0))),
+        (None, Some(Key::Index(0))) => Some(None),
+        _ => None,
     }
 }
 

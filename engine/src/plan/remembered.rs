@@ -1,9 +1,8 @@
 //! What is remembered as a graph: who depended on whom when it was recorded. Linear in rows and distinct dependencies.
 
-use std::collections::HashMap;
-
 use crate::address::{Address, Item, ScopePath, Target};
 use crate::state::Recorded;
+use foldhash::{HashMap, HashMapExt};
 
 /// The rows of a state, numbered, and who depended on whom.
 pub struct Remembered<'a> {

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use fleet_engine::config::load;
 use fleet_engine::config::model::Config;
 use fleet_engine::expand::{ArgumentsOnly, Depth, Expansion, Surroundings, expand};
+use fleet_engine::outline::Outline;
 use fleet_engine::resource::Edge;
 use fleet_engine::schema::{Attribute, Catalog, Entry, Nested, Nesting, Place, Presence, Schema, Sort};
 use fleet_lang::outside::Memory;
@@ -100,7 +101,8 @@ impl Site {
             secrets: &fleet_engine::expand::Symbols,
             depth,
         };
-        let (expansion, found) = expand(&self.config, &surroundings, &mut ArgumentsOnly);
+        let (expansion, found) =
+            expand(&Outline::of(&self.config, surroundings.catalog), &surroundings, &mut ArgumentsOnly);
         (expansion, self.loaded.iter().cloned().chain(found).collect())
     }
 

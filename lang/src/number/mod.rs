@@ -58,6 +58,12 @@ impl Number {
     /// Zero.
     pub const ZERO: Number = Number { repr: Repr::Int(0), precision: FULL };
 
+    /// A whole number as if it stood in a text: at full precision.
+    #[must_use]
+    pub fn from_whole(value: i64) -> Number {
+        Number { repr: Repr::Int(value), precision: FULL }
+    }
+
     /// What an `f64` holds, exactly; `None` for NaN.
     #[must_use]
     pub fn from_f64(value: f64) -> Option<Number> {

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use fleet_engine::config::load::load;
 use fleet_engine::expand::{ArgumentsOnly, Depth, Surroundings, expand};
+use fleet_engine::outline::Outline;
 use fleet_lang::outside::Memory;
 use fleet_lang::{Names, evaluate, print};
 use fleet_providers::builtin;
@@ -74,5 +75,5 @@ fn validate_it(bytes: &[u8]) {
         secrets: &fleet_engine::expand::Symbols,
         depth: Depth::Instances,
     };
-    let _ = expand(&config, &surroundings, &mut ArgumentsOnly);
+    let _ = expand(&Outline::of(&config, surroundings.catalog), &surroundings, &mut ArgumentsOnly);
 }

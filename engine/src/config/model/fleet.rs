@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use fleet_syntax::Span;
 use fleet_syntax::tree::{Body, Expr, Ident};
+use foldhash::fast::FixedState;
 use indexmap::IndexMap;
 
 use super::{Call, Named, Resource, ResourceId};
@@ -106,7 +107,7 @@ pub struct Fleet {
     /// References to what must be done before.
     pub depends_on: Vec<Expr>,
     /// `resource` and `data` blocks, once per slot.
-    pub resources: IndexMap<ResourceId, Resource>,
+    pub resources: IndexMap<ResourceId, Resource, FixedState>,
     /// `module` blocks, once per slot; the module inherits the host.
     pub calls: Named<Call>,
     /// `fleet "name"`

@@ -13,6 +13,7 @@ use std::sync::Arc;
 use fleet_lang::{Constraint, Marks, Type, Value};
 use fleet_syntax::Span;
 use fleet_syntax::tree::{Attribute, Body, Expr, Ident};
+use foldhash::fast::FixedState;
 use indexmap::IndexMap;
 
 pub use fleet::{
@@ -24,7 +25,7 @@ pub use resource::{
 };
 
 /// Items by name, listed in the order they were written, files in name order.
-pub type Named<T> = IndexMap<Arc<str>, T>;
+pub type Named<T> = IndexMap<Arc<str>, T, FixedState>;
 
 /// A whole configuration: every module directory once, however often it is called.
 ///
@@ -52,7 +53,7 @@ pub struct Module {
     /// `output` blocks.
     pub outputs: Named<Output>,
     /// `resource` and `data` blocks outside fleets.
-    pub resources: IndexMap<ResourceId, Resource>,
+    pub resources: IndexMap<ResourceId, Resource, FixedState>,
     /// `module` blocks outside fleets.
     pub calls: Named<Call>,
     /// `provider` blocks by name and alias.

@@ -33,8 +33,8 @@ pub(super) fn fleet(mut block: Block, report: &mut Report) -> Option<Fleet> {
         rollout: fields.plain_block("rollout").map(|block| rollout(block, fields.report)),
         health: fields.plain_block("health").map(|block| health(block, fields.report)),
         depends_on: Vec::new(),
-        resources: IndexMap::new(),
-        calls: Named::new(),
+        resources: IndexMap::default(),
+        calls: Named::default(),
         header: fields.header,
     };
     if let Some(expr) = fields.expr("depends_on") {

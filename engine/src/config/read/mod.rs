@@ -22,6 +22,7 @@ use std::sync::Arc;
 
 use fleet_syntax::tree::{Block, Body};
 use fleet_syntax::{Diagnostic, Diagnostics, Span, nearest};
+use foldhash::fast::FixedState;
 use indexmap::IndexMap;
 
 use super::model::{Call, Local, Mode, Module, Named, Resource, ResourceId};
@@ -236,7 +237,11 @@ fn declare<T>(
     }
 }
 
-fn declare_resource(items: &mut IndexMap<ResourceId, Resource>, item: Resource, report: &mut Report) {
+fn declare_resource(
+    items: &mut IndexMap<ResourceId, Resource, FixedState>,
+    item: Resource,
+    report: &mut Report,
+) {
     match items.entry(item.id()) {
         indexmap::map::Entry::Occupied(first) => {
             report.duplicate(&title(&item), item.header, first.get().header);

@@ -17,7 +17,7 @@ impl Reader {
         let mut fields = Fields::new(block, report);
         let header = fields.header;
         let returns = fields.plain_block("return").map(|block| returns(block, fields.report));
-        let mut hosts = Named::new();
+        let mut hosts = Named::default();
         for block in fields.blocks("host") {
             host(block, &mut hosts, fields.report);
         }

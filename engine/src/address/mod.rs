@@ -1,11 +1,16 @@
 //! Names of things: `module.node["x"].core_value.a[0]`, `fleet.runners[0].host`.
 
+mod read;
+
+use std::cmp::Ordering;
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use fleet_lang::{Kind, Value};
 use fleet_syntax::tree::{Expr, ExprKind, Step};
 use fleet_syntax::{FileId, parse_expression};
+
+pub use read::Reader;
 
 /// The key of one instance among those of its block.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -28,7 +33,7 @@ pub struct Address {
 }
 
 /// The modules and fleets around something, outermost first. Cloning is cheap.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ScopePath(Arc<[ScopeStep]>);
 
 /// One scope inside another.
@@ -53,7 +58,27 @@ pub enum Item {
 
 impl Default for ScopePath {
     fn default() -> ScopePath {
-        ScopePath(Arc::new([]))
+        static OUTERMOST: LazyLock<ScopePath> = LazyLock::new(|| ScopePath(Arc::new([])));
+        OUTERMOST.clone()
+    }
+}
+
+impl FromIterator<ScopeStep> for ScopePath {
+    fn from_iter<I: IntoIterator<Item = ScopeStep>>(steps: I) -> ScopePath {
+        ScopePath(steps.into_iter().collect())
+    }
+}
+
+impl Ord for ScopePath {
+    fn cmp(&self, other: &ScopePath) -> Ordering {
+        // Most of those that are compared are the very same.
+        if Arc::ptr_eq(&self.0, &other.0) { Ordering::Equal } else { self.0.cmp(&other.0) }
+    }
+}
+
+impl PartialOrd for ScopePath {
+    fn partial_cmp(&self, other: &ScopePath) -> Option<Ordering> {
+        Some(self.cmp(other))
     }
 }
 
@@ -362,7 +387,7 @@ mod tests {
         ]
     }
 
-    fn address() -> impl Strategy<Value = Address> {
+    pub(super) fn address() -> impl Strategy<Value = Address> {
         let name = || "[a-z_][a-z0-9_-]{0,5}".prop_filter("a word of its own", |n| !RESERVED.contains(&&**n));
         let step = (any::<bool>(), name(), key()).prop_map(|(module, name, key)| match module {
             true => ScopeStep::Module(name.into(), key),

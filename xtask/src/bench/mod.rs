@@ -1,7 +1,11 @@
 //! `cargo xtask bench`: fleet beside its rivals, on the same work and in the same run.
 
+mod ends;
+mod engine;
 mod measure;
 mod report;
+mod shape;
+mod tool;
 mod validate;
 
 use crate::Outcome;
@@ -19,10 +23,12 @@ pub(crate) struct BenchArgs {
 #[derive(clap::Subcommand)]
 enum Bench {
     Validate(validate::ValidateArgs),
+    Engine(engine::EngineArgs),
 }
 
 pub(crate) fn bench(args: &BenchArgs) -> Outcome {
     match &args.bench {
         Bench::Validate(args) => validate::validate(args),
+        Bench::Engine(args) => engine::engine(args),
     }
 }

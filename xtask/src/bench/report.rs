@@ -23,7 +23,14 @@ pub(crate) struct Row {
     pub(crate) rival: Option<Cost>,
 }
 
-/// A Markdown table of the rows.
+/// A Markdown table of fleet alone.
+pub(crate) fn table_alone(rows: &[Row]) -> String {
+    let head = "| work | CPU s | wall s | peak MiB |\n|---|---|---|---|\n";
+    let rows = rows.iter().map(|row| format!("| {} | {} |\n", row.work, cells(&row.fleet)));
+    std::iter::once(head.to_owned()).chain(rows).collect()
+}
+
+/// A Markdown table of fleet beside a rival.
 pub(crate) fn table(rival: &str, rows: &[Row]) -> String {
     let mut text = format!(
         "| work | fleet: CPU s | wall s | peak MiB | {rival}: CPU s | wall s | peak MiB | CPU ratio | memory ratio |\n\

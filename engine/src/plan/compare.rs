@@ -7,6 +7,7 @@ use fleet_lang::{Kind, Marks, Value};
 use fleet_syntax::{Diagnostic, Diagnostics, Severity};
 
 use super::ignore::ignore;
+use super::make::Index;
 use super::moves::Moves;
 use super::{Action, Goal, Options, Plan, Step, Why, normal, normal_beside, normal_data};
 use crate::address::{Address, Target};
@@ -24,6 +25,7 @@ use crate::state::{Object, Recorded, Sealed, State};
 /// What the second walk compares with, and where it notes what to do.
 pub(super) struct Planner<'a> {
     pub(super) state: &'a State,
+    pub(super) index: &'a Index<'a>,
     pub(super) observed: &'a Observed,
     pub(super) readers: &'a dyn Readers,
     pub(super) options: &'a Options,
@@ -84,7 +86,7 @@ impl Planner<'_> {
     fn seen(&mut self, instance: &Instance, wish: &Value) -> Seen {
         let address = &instance.address;
         let begun = self.found(address, Which::Begun);
-        let recorded = self.state.recorded.get(address);
+        let recorded = self.index.get(address).copied();
         if let Some(recorded) = recorded {
             let looked = self.sight(address, Which::Recorded).is_some();
             let current =
@@ -133,7 +135,7 @@ impl Planner<'_> {
             Some(before) => normal_beside(self.readers, kind, &declared, before),
             None => declared,
         };
-        let recorded = self.state.recorded.get(address);
+        let recorded = self.index.get(address).copied();
         let mut wish = match &before {
             Some(before) => ignore(&block.resource.lifecycle.ignore_changes, &declared, before),
             None => declared.clone(),

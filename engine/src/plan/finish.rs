@@ -80,7 +80,7 @@ impl Planner<'_> {
             } else {
                 sealed.clone_from(&step.record.sealed);
             }
-            let recorded = self.state.recorded.get(&instance.address);
+            let recorded = self.index.get(&instance.address);
             let is_known = recorded.is_some_and(|recorded| {
                 recorded.value == plain
                     && recorded.sealed == sealed

@@ -6,6 +6,7 @@
 use fleet_lang::Value;
 
 use super::compare::without;
+use super::make::Index;
 use super::{Options, kind_of, normal, normal_data};
 use crate::address::Address;
 use crate::config::model::Mode;
@@ -20,6 +21,7 @@ use crate::state::{Object, Operation, Recorded, State};
 /// First walk: says what to look at.
 pub(super) struct Looker<'a> {
     state: &'a State,
+    index: &'a Index<'a>,
     readers: &'a dyn Readers,
     options: &'a Options,
     /// What was seen in earlier rounds.
@@ -32,11 +34,12 @@ impl<'a> Looker<'a> {
     #[must_use]
     pub(super) fn new(
         state: &'a State,
+        index: &'a Index<'a>,
         readers: &'a dyn Readers,
         options: &'a Options,
         seen: &'a Observed,
     ) -> Looker<'a> {
-        Looker { state, readers, options, seen, questions: Questions::default() }
+        Looker { state, index, readers, options, seen, questions: Questions::default() }
     }
 
     /// Everything that is still to be looked at: what is declared, and what is only remembered.
@@ -144,7 +147,7 @@ impl Settle for Looker<'_> {
             kind: kind.clone(),
             ask: Ask::Object(at),
         };
-        if let Some(recorded) = self.state.recorded.get(address) {
+        if let Some(recorded) = self.index.get(address) {
             if let Some(settings) = settings.filter(|_| self.options.refresh) {
                 let at = At::Recorded(recorded.value.clone());
                 self.ask(address.clone(), Which::Recorded, question(settings, at));

@@ -5,11 +5,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use fleet_syntax::diagnostic::has_errors;
 use fleet_syntax::{Diagnostic, Diagnostics, Severity};
 
+use foldhash::HashMap;
+
 use super::choose::choose;
 use super::compare::{Planner, Shadow};
 use super::look::Looker;
 use super::moves::apply_moves;
 use super::{Goal, Options, Plan};
+use crate::address::Address;
 use crate::check;
 use crate::clock::Clock;
 use crate::config::model::Config;
@@ -20,7 +23,7 @@ use crate::observe::{Observed, observe};
 use crate::outline::Outline;
 use crate::provider::Readers;
 use crate::seal::Sealer;
-use crate::state::State;
+use crate::state::{Recorded, State};
 
 /// What planning works with. Nothing in it can write.
 pub struct Sources<'a, 'c> {
@@ -56,6 +59,9 @@ pub struct Planned<'c> {
     pub warnings: Diagnostics,
 }
 
+/// The records by their addresses, for those who ask for very many of them.
+pub(super) type Index<'a> = HashMap<&'a Address, &'a Recorded>;
+
 /// More rounds of looking than this are surely a circle.
 const MOST_ROUNDS: usize = 20;
 
@@ -67,9 +73,11 @@ pub async fn plan<'c>(
 ) -> Result<Planned<'c>, Diagnostics> {
     let outline = Outline::of(sources.config, sources.surroundings.catalog);
     let moves = apply_moves(&outline.scopes, &mut state);
-    let (observed, imports, rounds) = look(sources, &outline, &state, options).await?;
+    let index: Index<'_> = state.recorded.iter().collect();
+    let (observed, imports, rounds) = look(sources, &outline, &state, &index, options).await?;
     let planner = |shadow| Planner {
         state: &state,
+        index: &index,
         observed: &observed,
         readers: sources.readers,
         options,
@@ -110,12 +118,13 @@ async fn look(
     sources: &Sources<'_, '_>,
     outline: &Outline<'_>,
     state: &State,
+    index: &Index<'_>,
     options: &Options,
-) -> Result<(Observed, BTreeMap<crate::address::Address, Imported>, usize), Diagnostics> {
+) -> Result<(Observed, BTreeMap<Address, Imported>, usize), Diagnostics> {
     let mut observed = Observed::default();
     let mut rounds = 0;
     loop {
-        let mut looker = Looker::new(state, sources.readers, options, &observed);
+        let mut looker = Looker::new(state, index, sources.readers, options, &observed);
         let (expansion, problems) = expand(outline, sources.surroundings, &mut looker);
         if has_errors(&problems) && options.goal != Goal::Destroy {
             return Err(problems);

@@ -52,16 +52,6 @@ impl fmt::Display for Shape {
 }
 
 impl Shape {
-    /// How many instances it stands for.
-    pub(crate) fn instances(self) -> usize {
-        match self {
-            Shape::Independent(n) => n,
-            Shape::Chains(n) => n / DEPTH * DEPTH,
-            Shape::Hosts(n) => n.div_ceil(PARTS.len()) * PARTS.len(),
-            Shape::Modules(n) => 2 * n,
-        }
-    }
-
     /// Writes it into a directory of its own, which is made anew.
     pub(crate) fn prepare(self, tool: Tool) -> Result<PathBuf, String> {
         let name = format!("{self} {}", tool.name()).replace(' ', "-");

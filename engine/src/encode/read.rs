@@ -148,7 +148,7 @@ impl Decoder {
                 }
                 // A bare null, whose type is open for good.
                 ("value", Some(Type::Any)) => {
-                    value = entries.next_value::<()>().map(|()| Some(Value::null()))?
+                    value = entries.next_value::<()>().map(|()| Some(Value::null()))?;
                 }
                 ("value", Some(ty)) => {
                     value = Some(entries.next_value_seed(Expected { ty, decoder: &mut *self })?);

@@ -24,6 +24,8 @@ pub enum Fault {
     Garbled,
     /// It is done after a while.
     Slow(Duration),
+    /// It is done when calls that wait are let go the next time.
+    Waits,
 }
 
 /// Which calls go wrong, and how.

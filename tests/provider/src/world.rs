@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 use std::future::pending;
-use std::io;
-use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::io::{self, Read, Write};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::ops::RangeBounds;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::thread::JoinHandle;
@@ -90,11 +90,22 @@ impl World {
     /// If this machine has no loopback or no thread left.
     #[must_use]
     pub fn start() -> World {
+        World::with(Books::default())
+    }
+
+    /// Starts another world, with the same servers in it.
+    #[must_use]
+    pub fn copy(&self) -> World {
+        let books = self.inside.books();
+        World::with(Books { servers: books.servers.clone(), made: books.made, ..Books::default() })
+    }
+
+    fn with(books: Books) -> World {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("loopback has a free port");
         listener.set_nonblocking(true).expect("a socket can be set to wait");
         let address = listener.local_addr().expect("a bound socket has an address");
         let (held, _) = watch::channel(None);
-        let inside = Arc::new(Inside { books: Mutex::default(), changed: Condvar::new(), held });
+        let inside = Arc::new(Inside { books: Mutex::new(books), changed: Condvar::new(), held });
         let (stop, stopped) = oneshot::channel();
         let router = Router::new()
             .route("/servers", get(list).post(create))
@@ -198,6 +209,19 @@ impl World {
         assert!(!timeout.timed_out(), "still waiting: {:?}", books.seen);
     }
 
+    /// Waits until everything is answered that was asked of it so far, also by those who are gone.
+    ///
+    /// # Panics
+    /// If that does not happen within a minute.
+    #[track_caller]
+    pub fn until_quiet(&self) {
+        // Connections are served in turn: once this question is answered, all that came before it were heard.
+        let mut stream = TcpStream::connect(self.address).expect("the world listens");
+        stream.write_all(b"GET / HTTP/1.0\r\n\r\n").expect("the world listens");
+        stream.read_to_end(&mut Vec::new()).expect("the world answers");
+        self.until(|seen| seen.in_flight == 0);
+    }
+
     /// Breaks calls of an operation, counted from 1 since the start: `2..=2` is the second, `1..` are all.
     pub fn breaks(&self, operation: Operation, calls: impl RangeBounds<usize>, fault: Fault) {
         self.inside.books().faults.push(Planned::new(operation, &calls, fault));
@@ -208,7 +232,7 @@ impl World {
         self.inside.books().faults.clear();
     }
 
-    /// Every call takes so long from now on.
+    /// Every call takes so long from now on, half of it before its effect and half after.
     pub fn set_latency(&self, latency: Duration) {
         self.inside.books().latency = latency;
     }
@@ -239,18 +263,30 @@ impl Inside {
         self.books.lock().expect("nobody panics while holding the books")
     }
 
-    /// Answers one call: counts it, breaks it if that is planned, and has its effect in one step.
+    /// Answers one call: counts it, breaks it if that is planned, and has its effect in one step. A call that was heard
+    /// is carried out, whatever becomes of whoever made it.
     async fn answer(
+        self: Arc<Inside>,
+        operation: Operation,
+        headers: HeaderMap,
+        effect: impl FnOnce(&mut Books) -> Response + Send + 'static,
+    ) -> Response {
+        let carried_out = tokio::spawn(async move { self.carry_out(operation, &headers, effect).await });
+        carried_out.await.unwrap_or_else(|_| StatusCode::INTERNAL_SERVER_ERROR.into_response())
+    }
+
+    async fn carry_out(
         &self,
         operation: Operation,
         headers: &HeaderMap,
         effect: impl FnOnce(&mut Books) -> Response,
     ) -> Response {
         let (call, fault, latency) = self.enter(operation);
-        tokio::time::sleep(latency).await;
+        pause(latency / 2).await;
         let mut held = self.held.subscribe();
         // The sender lives as long as the world.
         let _ = held.wait_for(|held| *held != Some(operation)).await;
+        held.mark_unchanged();
         let token = headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok()?.strip_prefix("Bearer "));
         if token != Some(TOKEN) {
             return StatusCode::UNAUTHORIZED.into_response();
@@ -264,12 +300,17 @@ impl Inside {
             Some(Fault::Refused) => return StatusCode::UNPROCESSABLE_ENTITY.into_response(),
             Some(Fault::Dropped) => return broken(),
             Some(Fault::Slow(time)) => tokio::time::sleep(time).await,
+            Some(Fault::Waits) => {
+                // The sender lives as long as the world.
+                let _ = held.changed().await;
+            }
             Some(Fault::Lost | Fault::Hangs | Fault::Garbled) | None => {}
         }
         let reply = effect(&mut self.books());
         if fault == Some(Fault::Garbled) {
             self.books().garble();
         }
+        pause(latency / 2).await;
         match fault {
             Some(Fault::Lost) => broken(),
             Some(Fault::Hangs) => {
@@ -294,7 +335,7 @@ impl Inside {
     }
 }
 
-/// A call that is being answered; it ends with its connection, too.
+/// A call that is being answered.
 struct Call<'a>(&'a Inside);
 
 impl Drop for Call<'_> {
@@ -344,6 +385,13 @@ fn shown(server: &Server) -> Server {
     Server { join_token: None, ..server.clone() }
 }
 
+async fn pause(time: Duration) {
+    // The shortest sleep takes a millisecond.
+    if !time.is_zero() {
+        tokio::time::sleep(time).await;
+    }
+}
+
 /// A reply that breaks off.
 fn broken() -> Response {
     Body::from_stream(stream::iter([Err::<String, _>(io::Error::other("broken on purpose"))])).into_response()
@@ -351,24 +399,24 @@ fn broken() -> Response {
 
 async fn list(State(world): State<Arc<Inside>>, headers: HeaderMap) -> Response {
     let all = |books: &mut Books| Json(books.servers.values().map(shown).collect::<Vec<_>>()).into_response();
-    world.answer(Operation::List, &headers, all).await
+    world.answer(Operation::List, headers, all).await
 }
 
 async fn one(State(world): State<Arc<Inside>>, Path(id): Path<String>, headers: HeaderMap) -> Response {
-    let one = |books: &mut Books| match books.servers.get(&id) {
+    let one = move |books: &mut Books| match books.servers.get(&id) {
         Some(server) => Json(shown(server)).into_response(),
         None => StatusCode::NOT_FOUND.into_response(),
     };
-    world.answer(Operation::Get, &headers, one).await
+    world.answer(Operation::Get, headers, one).await
 }
 
 async fn create(State(world): State<Arc<Inside>>, headers: HeaderMap, Json(wish): Json<Server>) -> Response {
-    let make = |books: &mut Books| {
+    let make = move |books: &mut Books| {
         let made = books.make(wish);
         books.note(Operation::Create, &made);
         (StatusCode::CREATED, Json(shown(&made))).into_response()
     };
-    world.answer(Operation::Create, &headers, make).await
+    world.answer(Operation::Create, headers, make).await
 }
 
 async fn update(
@@ -377,7 +425,7 @@ async fn update(
     headers: HeaderMap,
     Json(wish): Json<Server>,
 ) -> Response {
-    let change = |books: &mut Books| {
+    let change = move |books: &mut Books| {
         let Some(old) = books.servers.get(&id).cloned() else {
             return StatusCode::NOT_FOUND.into_response();
         };
@@ -396,16 +444,16 @@ async fn update(
         books.servers.insert(id.clone(), server);
         reply
     };
-    world.answer(Operation::Update, &headers, change).await
+    world.answer(Operation::Update, headers, change).await
 }
 
 async fn delete(State(world): State<Arc<Inside>>, Path(id): Path<String>, headers: HeaderMap) -> Response {
-    let remove = |books: &mut Books| match books.servers.remove(&id) {
+    let remove = move |books: &mut Books| match books.servers.remove(&id) {
         Some(gone) => {
             books.note(Operation::Delete, &gone);
             StatusCode::NO_CONTENT.into_response()
         }
         None => StatusCode::NOT_FOUND.into_response(),
     };
-    world.answer(Operation::Delete, &headers, remove).await
+    world.answer(Operation::Delete, headers, remove).await
 }

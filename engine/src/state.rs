@@ -215,6 +215,91 @@ impl std::error::Error for StoreError {
     }
 }
 
+impl State {
+    /// What a write makes of it; false if it must be refused, and then nothing changes.
+    pub fn write(&mut self, write: Write) -> bool {
+        match write {
+            Write::Begin { object, intent } => _ = self.intents.insert(object, intent),
+            Write::Settle { object, recorded } => {
+                self.intents.remove(&object);
+                self.put(object, recorded);
+            }
+            Write::Withdraw { object } => _ = self.intents.remove(&object),
+            Write::Depose { address, number, recorded } => {
+                let older = Object { address: address.clone(), deposed: Some(number) };
+                let current = Object::current(address);
+                if self.record(&current).is_some() {
+                    if self.record(&older).is_some() {
+                        return false;
+                    }
+                    let before = self.take(&current);
+                    self.put(older, before);
+                }
+                self.intents.remove(&current);
+                self.put(current, Some(recorded));
+            }
+            Write::Move { from, to } => return self.rename(&from, &to),
+            Write::Outputs(outputs) => self.outputs = outputs,
+        }
+        self.serial += 1;
+        true
+    }
+
+    /// What is recorded of an object.
+    #[must_use]
+    pub fn record(&self, object: &Object) -> Option<&Recorded> {
+        match object.deposed {
+            None => self.recorded.get(&object.address),
+            Some(number) => self.deposed.get(&object.address)?.get(&number),
+        }
+    }
+
+    fn rename(&mut self, from: &Address, to: &Address) -> bool {
+        let there = |object: &Object| Object { address: to.clone(), ..object.clone() };
+        let older = self.deposed.get(from).into_iter().flat_map(BTreeMap::keys).map(|number| Some(*number));
+        let objects = std::iter::once(None).chain(older);
+        let objects = objects.map(|deposed| Object { address: from.clone(), deposed });
+        let records: Vec<Object> = objects.filter(|object| self.record(object).is_some()).collect();
+        let begun = self.intents.range(Object::current(from.clone())..).map(|(object, _)| object);
+        let intents: Vec<Object> = begun.take_while(|object| object.address == *from).cloned().collect();
+        let is_taken = records.iter().any(|object| self.record(&there(object)).is_some())
+            || intents.iter().any(|object| self.intents.contains_key(&there(object)));
+        if is_taken && from != to {
+            return false;
+        }
+        for object in records {
+            let record = self.take(&object);
+            self.put(there(&object), record);
+        }
+        for object in intents {
+            if let Some(intent) = self.intents.remove(&object) {
+                self.intents.insert(there(&object), intent);
+            }
+        }
+        self.serial += 1;
+        true
+    }
+
+    fn take(&mut self, object: &Object) -> Option<Recorded> {
+        let Some(number) = object.deposed else { return self.recorded.remove(&object.address) };
+        let older = self.deposed.get_mut(&object.address)?;
+        let record = older.remove(&number);
+        if older.is_empty() {
+            self.deposed.remove(&object.address);
+        }
+        record
+    }
+
+    fn put(&mut self, object: Object, record: Option<Recorded>) {
+        self.take(&object);
+        let Some(record) = record else { return };
+        match object.deposed {
+            None => self.recorded.insert(object.address, record),
+            Some(number) => self.deposed.entry(object.address).or_default().insert(number, record),
+        };
+    }
+}
+
 impl Object {
     /// The current object of an address.
     #[must_use]

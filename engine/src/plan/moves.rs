@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::address::{Address, Key, ScopePath, ScopeStep, Target};
 use crate::config::model::{Mode, Repeat};
 use crate::scope::{NodeItem, ScopeId, Scopes};
-use crate::state::{Object, State};
+use crate::state::{State, Write};
 
 /// Where each thing was recorded before, by where it is now.
 pub(super) type Moves = BTreeMap<Address, Address>;
@@ -22,15 +22,18 @@ struct Rule {
 pub(super) fn apply_moves(scopes: &Scopes<'_>, state: &mut State) -> Moves {
     let rules = rules(scopes);
     let mut moves = Moves::new();
+    let begun = state.intents.keys().map(|object| &object.address);
+    let begun = begun.filter(|address| !state.recorded.contains_key(address));
     let moved = |old: &Address| Some((old.clone(), destination(scopes, &rules, old)?));
-    let moved: Vec<(Address, Address)> = state.recorded.keys().filter_map(moved).collect();
+    let moved: Vec<(Address, Address)> = state.recorded.keys().chain(begun).filter_map(moved).collect();
     for (old, new) in moved {
         // What is there already stays; the old thing is then one that nobody declares any more.
         if state.recorded.contains_key(&new) {
             continue;
         }
-        rename(state, &old, &new);
-        moves.insert(new, old);
+        if state.write(Write::Move { from: old.clone(), to: new.clone() }) {
+            moves.insert(new, old);
+        }
     }
     moves
 }
@@ -99,28 +102,6 @@ fn first(repeat: Option<&Repeat>, key: Option<&Key>) -> Option<Option<Key>> {
         (Some(Repeat::Count(_)), None) => Some(Some(Key::Index(0))),
         (None, Some(Key::Index(0))) => Some(None),
         _ => None,
-    }
-}
-
-fn rename(state: &mut State, old: &Address, new: &Address) {
-    if let Some(recorded) = state.recorded.remove(old) {
-        state.recorded.insert(new.clone(), recorded);
-    }
-    if let Some(deposed) = state.deposed.remove(old) {
-        state.deposed.insert(new.clone(), deposed);
-    }
-    let first = Object::current(old.clone());
-    let of_it: Vec<Object> = state
-        .intents
-        .range(first..)
-        .map(|(object, _)| object)
-        .take_while(|o| o.address == *old)
-        .cloned()
-        .collect();
-    for object in of_it {
-        if let Some(intent) = state.intents.remove(&object) {
-            state.intents.insert(Object { address: new.clone(), ..object }, intent);
-        }
     }
 }
 

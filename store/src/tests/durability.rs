@@ -8,7 +8,7 @@ use fleet_engine::state::{State, Write};
 use fleet_test_postgres::Server;
 
 use super::proxy::{Cut, Proxy};
-use super::{Place, begin, close, model, settle, write_all};
+use super::{Place, begin, close, settle, write_all};
 use crate::Backend;
 use crate::connection::Connection;
 
@@ -73,7 +73,7 @@ async fn a_server_that_is_killed_and_comes_back_loses_nothing() {
     for group in 0..40 {
         for writes in steps(group) {
             for write in &writes {
-                assert!(model::apply(&mut state, write));
+                assert!(state.write(write.clone()));
             }
             for outcome in write_all(&database, writes).await {
                 outcome.unwrap();
@@ -100,7 +100,7 @@ async fn a_commit_that_is_cut_off_is_stored_once() {
         proxy.cut(cut);
         let recorded = super::record(&number.to_string());
         let write = Write::Depose { address: address.clone(), number, recorded };
-        assert!(model::apply(&mut state, &write));
+        assert!(state.write(write.clone()));
         write_all(&database, vec![write]).await.pop().unwrap().unwrap();
         assert!(proxy.is_whole(), "{cut:?} did not happen");
         assert_eq!(database.read().await.unwrap(), state, "{cut:?}");

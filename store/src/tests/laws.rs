@@ -14,7 +14,7 @@ use fleet_lang::{Number, Type, Value};
 use fleet_test_postgres::Server;
 use proptest::prelude::*;
 
-use super::{Place, address, close, dead_holder, model, write_all};
+use super::{Place, address, close, dead_holder, write_all};
 use crate::{Backend, Database, Document};
 
 const ADDRESSES: [&str; 5] = [
@@ -120,7 +120,7 @@ async fn agree(place: &Place, groups: Vec<Vec<Write>>) -> State {
     let database = place.open().await;
     let mut model = database.read().await.unwrap();
     for group in groups {
-        let accepted: Vec<bool> = group.iter().map(|write| model::apply(&mut model, write)).collect();
+        let accepted: Vec<bool> = group.iter().map(|write| model.write(write.clone())).collect();
         let outcomes = write_all(&database, group).await;
         let stored: Vec<bool> = outcomes.iter().map(Result::is_ok).collect();
         assert_eq!(stored, accepted, "{outcomes:?}");
@@ -197,7 +197,7 @@ proptest! {
             let database = Database::open(&place.backend, &dead_holder(), None).await.unwrap();
             let mut model = database.read().await.unwrap();
             for (i, write) in writes.into_iter().enumerate() {
-                let accepted = model::apply(&mut model, &write);
+                let accepted = model.write(write.clone());
                 prop_assert_eq!(database.write(write).await.is_ok(), accepted);
                 let image_of = place.path().join(format!("crash-{i}"));
                 image(&place.path().join(".fleet"), &image_of);

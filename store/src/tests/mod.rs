@@ -6,7 +6,6 @@ mod formats;
 mod laws;
 mod locks;
 mod loss;
-mod model;
 mod proxy;
 mod reading;
 mod tls;

@@ -8,7 +8,7 @@ use fleet_lang::{Marks, Value};
 use fleet_syntax::diagnostic::has_errors;
 use fleet_syntax::{Diagnostic, Diagnostics, Severity};
 use foldhash::{HashMap, HashSet};
-use futures_util::future::{Either, select};
+use futures_util::future::{Either, join_all, select};
 use futures_util::stream::{FuturesUnordered, StreamExt};
 
 use super::schedule::{Ready, Status, TaskId};
@@ -41,7 +41,7 @@ pub async fn apply<'c>(
     let Tasks { tasks, schedule, needed } = tasks(&planned, window);
     let steps = planned.plan.steps.values().filter(|step| step.action.changes_the_world()).count();
     hands.listener.hear(&Event::WaveStarted { wave, steps });
-    let Planned { plan, expansion, shadow, state, .. } = planned;
+    let Planned { plan, expansion, shadow, state, settled, .. } = planned;
     let placeholders = surroundings.with_placeholders();
     let sessions = plan.steps.values().chain(plan.deposed.values().flat_map(BTreeMap::values));
     let worker = Worker::new(hands, sessions.map(|step| &step.record.session));
@@ -64,7 +64,9 @@ pub async fn apply<'c>(
         problems: Diagnostics::new(),
         lost: None,
     };
-    driver.rename().await;
+    if driver.rename().await {
+        driver.record(settled).await;
+    }
     driver.run().await;
     driver.note_the_rest();
     if outputs_change && driver.lost.is_none() {
@@ -103,8 +105,8 @@ struct Driver<'a, 'c> {
 type Running<'a> = FuturesUnordered<BoxFuture<'a, (TaskId, Ended)>>;
 
 impl<'a> Driver<'a, '_> {
-    /// What is recorded gets its new name before anything is done to it.
-    async fn rename(&mut self) {
+    /// What is recorded gets its new name before anything is done to it. False if that could not be written.
+    async fn rename(&mut self) -> bool {
         let moved = |(to, step): (&Address, &Step)| Some((to.clone(), step.moved_from.clone()?));
         let mut left: BTreeMap<Address, Address> = self.plan_steps.iter().filter_map(moved).collect();
         while !left.is_empty() {
@@ -117,9 +119,20 @@ impl<'a> Driver<'a, '_> {
                 if let Err(error) = self.worker.hands.store.write(Write::Move { from, to }).await {
                     self.unsaved("the new addresses", error);
                     self.schedule.stop();
-                    return;
+                    return false;
                 }
             }
+        }
+        true
+    }
+
+    /// What earlier runs had begun and is there is recorded before anything is done to it.
+    async fn record(&mut self, settled: Vec<Write>) {
+        let store = self.worker.hands.store;
+        let written = join_all(settled.into_iter().map(|write| store.write(write))).await;
+        if let Some(error) = written.into_iter().find_map(Result::err) {
+            self.unsaved("what earlier runs had begun", error);
+            self.schedule.stop();
         }
     }
 
@@ -300,8 +313,10 @@ impl<'a> Driver<'a, '_> {
         older.or_else(|| self.plan_steps.get(&object.address))
     }
 
-    /// What an address turned out to be.
+    /// What an address turned out to be, if it stays.
     fn current(&self, address: &Address) -> Option<Value> {
+        let goes = |step: &Step| matches!(step.action, Action::Destroy | Action::Forget);
+        self.plan_steps.get(address).filter(|step| !goes(step))?;
         let expansion = self.again.expansion();
         let number = *self.numbers.get(address)?;
         Some(expansion.instances[number as usize].value.clone()).filter(Value::is_wholly_known)

@@ -22,7 +22,7 @@ use crate::address::Address;
 use crate::diff::{diff, get};
 use crate::event::{Effect, Event, Failure, Outcome};
 use crate::interrupt::Urgency;
-use crate::plan::{Action, Step, begun, chain, next_number, with_marks};
+use crate::plan::{Action, Step, begun, chain, next_number, wished, with_marks};
 use crate::provider::{Reader, Session, Writer};
 use crate::render::brief;
 use crate::resource::{At, Change, Error};
@@ -236,7 +236,8 @@ impl<'a> Worker<'a> {
         };
         if !step.looked && change == Change::Create {
             // What was not known when the plan was made may be there already. It is never removed for that.
-            if let Some(found) = self.look(&line, kind, At::Declared(plain.clone())).await.map_err(failed)? {
+            let at = wished(state, &wish.address, plain.clone());
+            if let Some(found) = self.look(&line, kind, at).await.map_err(failed)? {
                 let changes = diff(schema, &found, &wish.value, Some(self.seals(wish)));
                 if changes.iter().any(|change| change.forces_replace) {
                     let message = "something is in its place that would have to be replaced";
@@ -259,6 +260,13 @@ impl<'a> Worker<'a> {
                 return Err(Stop::Failed(failure));
             };
             change = Change::Update { from: found };
+        }
+        if let Change::Update { from } = &change
+            && !state.recorded.contains_key(&wish.address)
+        {
+            // Whatever becomes of the change, the thing is known from now on.
+            let recorded = Some(self.record(wish, from, false));
+            self.write(Write::Settle { object: object.clone(), recorded }, false).await?;
         }
         let operation = if change == Change::Create { Operation::Create } else { Operation::Update };
         let part = if change == Change::Create { Action::Create } else { Action::Update };
@@ -487,7 +495,7 @@ impl<'a> Worker<'a> {
         let step = wish.step;
         let deposes = match step.action {
             Action::Replace { create_first: true } => Some(next_number(wish.state, &wish.address)),
-            _ => step.deposes,
+            _ => None,
         };
         let write = match (deposes, recorded) {
             (Some(number), Some(recorded)) => {

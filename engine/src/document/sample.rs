@@ -53,7 +53,6 @@ pub(crate) fn step(action: Action, why: Why, before: Option<Value>, after: Value
         moved_from: None,
         declared_at: None,
         looked: true,
-        deposes: None,
         recipes: BTreeMap::new(),
         lives_in_state: false,
     }

@@ -20,7 +20,7 @@ use crate::provider::Readers;
 use crate::resource::Error;
 use crate::schema::Schema;
 use crate::seal::{Recipes, Sealer, Seals};
-use crate::state::{Object, Recorded, Sealed, State};
+use crate::state::{Object, Recorded, Sealed, State, Write};
 
 /// What the second walk compares with, and where it notes what to do.
 pub(super) struct Planner<'a> {
@@ -31,6 +31,8 @@ pub(super) struct Planner<'a> {
     pub(super) options: &'a Options,
     pub(super) sealer: &'a Sealer,
     pub(super) moves: &'a Moves,
+    /// Whose records are settled before anything is done.
+    pub(super) settled: &'a BTreeMap<Address, Write>,
     /// The same configuration with placeholders for secrets; none if this walk is that one.
     pub(super) shadow: Shadow<'a>,
     /// What is taken in, by who takes it.
@@ -57,8 +59,6 @@ struct Seen {
     why: Why,
     /// Whether reality was asked; otherwise apply looks before it acts.
     looked: bool,
-    /// Whether what was recorded is not the current object any more, because a newer one was begun.
-    superseded: bool,
 }
 
 impl Planner<'_> {
@@ -85,36 +85,30 @@ impl Planner<'_> {
 
     fn seen(&mut self, instance: &Instance, wish: &Value) -> Seen {
         let address = &instance.address;
-        let begun = self.found(address, Which::Begun);
-        let recorded = self.index.get(address).copied();
-        if let Some(recorded) = recorded {
+        if let Some(recorded) = self.index.get(address) {
             let looked = self.sight(address, Which::Recorded).is_some();
             let current =
                 if looked { self.found(address, Which::Recorded) } else { Some(recorded.value.clone()) };
-            if begun.is_some() {
-                return Seen { before: begun, why: Why::Declared, looked, superseded: current.is_some() };
-            }
             let why = if current.is_some() { Why::Declared } else { Why::Vanished };
-            return Seen { before: current, why, looked, superseded: false };
-        }
-        if begun.is_some() {
-            return Seen { before: begun, why: Why::Declared, looked: true, superseded: false };
+            return Seen { before: current, why, looked };
         }
         if let Some(Imported { id, span, .. }) = self.imports.get(address).cloned() {
             let looked = self.sight(address, Which::Imported).is_some();
             let before = self.found(address, Which::Imported);
-            if looked && before.is_none() && !self.failed(address, Which::Imported) {
+            // What is to go may be gone.
+            let is_needed = self.options.goal != Goal::Destroy;
+            if looked && is_needed && before.is_none() && !self.failed(address, Which::Imported) {
                 let detail = format!("Nothing is known by the id `{id}`.");
                 let problem = Diagnostic::error(span, "nothing to import", detail).at(address.to_string());
                 self.diagnostics.push(problem);
             }
-            return Seen { before, why: Why::Imported(id), looked, superseded: false };
+            return Seen { before, why: Why::Imported(id), looked };
         }
         // A wish that was not yet known when we looked, or not like this, says nothing about this place.
         let about_this = self.sight(address, Which::Declared).is_some_and(|sight| sight.is_about(wish));
         let before = if about_this { self.found(address, Which::Declared) } else { None };
         let why = if before.is_some() { Why::Found } else { Why::Declared };
-        Seen { before, why, looked: about_this, superseded: false }
+        Seen { before, why, looked: about_this }
     }
 
     fn failed(&self, address: &Address, which: Which) -> bool {
@@ -130,7 +124,7 @@ impl Planner<'_> {
             instance.declared.clone()
         });
         self.check_secrets(instance, block, &declared);
-        let Seen { before, why, looked, superseded } = self.seen(instance, &declared);
+        let Seen { before, why, looked } = self.seen(instance, &declared);
         let declared = match &before {
             Some(before) => normal_beside(self.readers, kind, &declared, before),
             None => declared,
@@ -154,9 +148,7 @@ impl Planner<'_> {
         };
         let mut changes = compare(&wish);
         let drift = match (recorded, &before) {
-            (Some(recorded), Some(before)) if looked && !superseded => {
-                drift(schema, &recorded.value, before, seals)
-            }
+            (Some(recorded), Some(before)) if looked => drift(schema, &recorded.value, before, seals),
             _ => Vec::new(),
         };
         let is_ours =
@@ -204,7 +196,6 @@ impl Planner<'_> {
             moved_from: self.moves.get(address).cloned(),
             declared_at: Some(instance.span),
             looked,
-            deposes: superseded.then(|| next_number(self.state, address)),
             recipes,
             lives_in_state: false,
         };
@@ -337,7 +328,6 @@ impl Planner<'_> {
                 moved_from: None,
                 declared_at: Some(instance.span),
                 looked: action == Action::Keep,
-                deposes: None,
                 recipes: BTreeMap::new(),
                 lives_in_state: false,
             };
@@ -369,7 +359,10 @@ impl Sight {
     fn is_about(&self, wish: &Value) -> bool {
         use crate::observe::Ask;
         use crate::resource::At;
-        let (Ask::Object(At::Declared(asked)) | Ask::Data(asked)) = &self.ask else { return false };
+        let (Ask::Object(At::Declared(asked) | At::Begun { wish: asked, .. }) | Ask::Data(asked)) = &self.ask
+        else {
+            return false;
+        };
         *asked == wish.clone().unmark_deep().0
     }
 }
@@ -406,7 +399,7 @@ pub(super) fn without(sealed: &BTreeMap<Arc<str>, Sealed>, address: &Address, ob
     Value::object(hidden.collect())
 }
 
-fn unobservable(address: &Address, error: &Error) -> Diagnostic {
+pub(super) fn unobservable(address: &Address, error: &Error) -> Diagnostic {
     Diagnostic {
         severity: Severity::Error,
         summary: "cannot be observed".into(),

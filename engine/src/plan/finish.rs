@@ -9,7 +9,7 @@ use foldhash::{HashMap, HashSet};
 use petgraph::Direction;
 
 use super::choose::reach;
-use super::compare::{Planner, next_number};
+use super::compare::Planner;
 use super::dependencies::Dependencies;
 use super::remembered::Remembered;
 use super::{Action, Deferred, Goal, OutputChange, Plan, Step, Why};
@@ -18,6 +18,7 @@ use crate::encode::to_text;
 use crate::expand::Expansion;
 use crate::graph::Graph;
 use crate::observe::{SubjectOf, Which};
+use crate::provider::Session;
 use crate::schema::{Catalog, Sort};
 use crate::seal::{Recipes, sent_before};
 use crate::state::{Object, Operation, Recorded};
@@ -90,9 +91,9 @@ impl Planner<'_> {
                     && recorded.create_before_destroy == step.record.create_before_destroy
             });
             step.record.sealed = sealed;
-            let intents = &self.state.intents;
-            let is_open =
-                !intents.is_empty() && intents.contains_key(&Object::current(instance.address.clone()));
+            let (intents, settled) = (&self.state.intents, self.settled);
+            let is_open = (!settled.is_empty() && settled.contains_key(&instance.address))
+                || (!intents.is_empty() && intents.contains_key(&Object::current(instance.address.clone())));
             if !is_known || is_open || step.moved_from.is_some() {
                 step.action = Action::Record;
             }
@@ -127,28 +128,32 @@ impl Planner<'_> {
     /// What is remembered and not declared any more.
     fn remove_the_rest(&mut self, expansion: &Expansion<'_>) {
         let state = self.state;
-        let found = self.found_elsewhere();
         let waits =
             |address: &Address| expansion.deferred.iter().any(|block| stands_in(address, &block.address));
-        let begun = state.intents.iter().filter(|(object, intent)| {
-            object.deposed.is_none()
-                && intent.operation == Operation::Create
-                && !state.recorded.contains_key(&object.address)
+        let planned: HashSet<&Address> = self.plan.steps.keys().collect();
+        let is_left = |address: &Address| {
+            !planned.contains(address) && (self.options.goal == Goal::Destroy || !waits(address))
+        };
+        let left: Vec<(&Address, &Recorded)> =
+            state.recorded.iter().filter(|(address, _)| is_left(address)).collect();
+        let never_made = self.never_made().filter(|(address, _)| is_left(address));
+        let never_made = never_made.map(|(address, record)| {
+            let step = removal(Action::Forget, Why::Vanished, record, None);
+            (address.clone(), Step { moved_from: self.moves.get(address).cloned(), ..step })
         });
-        let begun = begun.map(|(object, intent)| (&object.address, &intent.record, Which::Begun));
-        let recorded = state.recorded.iter().map(|(address, record)| (address, record, Which::Recorded));
-        let declared: HashSet<&Address> = self.plan.steps.keys().collect();
-        let rest = recorded.chain(begun).filter(|(address, ..)| !declared.contains(address));
-        for (address, record, which) in rest.collect::<Vec<_>>() {
-            if self.options.goal != Goal::Destroy && waits(address) {
-                continue;
-            }
-            let looked = self.observed.contains_key(&SubjectOf { address, which });
-            let before = match self.found(address, which) {
-                None if !looked && which == Which::Recorded => Some(record.value.clone()),
+        let never_made: Vec<(Address, Step)> = never_made.collect();
+        let declared = self.declared_things(&left);
+        for (address, record) in left {
+            let looked = self.observed.contains_key(&SubjectOf { address, which: Which::Recorded });
+            let before = match self.found(address, Which::Recorded) {
+                None if !looked => Some(record.value.clone()),
                 found => found,
             };
-            let same = before.as_ref().and_then(|seen| found.get(&identity(&record.kind, seen)?));
+            let same = before.as_ref().filter(|_| !declared.is_empty()).and_then(|seen| {
+                let thing = identity(&record.kind, seen)?;
+                let through = |session| declared.get(&(thing.clone(), session));
+                through(None).or_else(|| through(Some(record.session.clone())))
+            });
             let step = match (&before, same) {
                 _ if self.options.goal == Goal::RefreshOnly && before.is_some() => {
                     removal(Action::Keep, Why::NotDeclared, record, before)
@@ -166,6 +171,23 @@ impl Planner<'_> {
             let moved_from = self.moves.get(address).cloned();
             self.plan.steps.insert(address.clone(), Step { moved_from, looked, ..step });
         }
+        self.plan.steps.extend(never_made);
+    }
+
+    /// What was begun, and is not there. Where nobody could look, it stays open.
+    fn never_made(&self) -> impl Iterator<Item = (&Address, &Recorded)> {
+        let Planner { state, observed, .. } = *self;
+        let is_missing = |address: &Address| {
+            let subject = SubjectOf { address, which: Which::Begun };
+            observed.get(&subject).is_some_and(|sight| matches!(sight.found, Ok(None)))
+        };
+        let begun = state.intents.iter().filter(move |(object, intent)| {
+            object.deposed.is_none()
+                && intent.operation == Operation::Create
+                && !state.recorded.contains_key(&object.address)
+                && is_missing(&object.address)
+        });
+        begun.map(|(object, intent)| (&object.address, &intent.record))
     }
 
     /// Older objects that still have to go.
@@ -182,31 +204,22 @@ impl Planner<'_> {
                 self.plan.deposed.entry(address.clone()).or_default().insert(*number, step);
             }
         }
-        let superseded: Vec<Address> = self
-            .plan
-            .steps
-            .iter()
-            .filter(|(_, step)| step.deposes.is_some())
-            .map(|(a, _)| a.clone())
-            .collect();
-        for address in superseded {
-            let record = &state.recorded[&address];
-            let before = self.found(&address, Which::Recorded);
-            let step = removal(Action::Destroy, Why::Deposed, record, before);
-            let number = next_number(state, &address);
-            self.plan.deposed.entry(address).or_default().insert(number, step);
-        }
     }
 
-    /// Things that are there without having been recorded, and who declares them.
-    fn found_elsewhere(&self) -> HashMap<(Arc<str>, String), Address> {
-        let taken_in = |step: &Step| matches!(step.why, Why::Found | Why::Imported(_));
-        let found = self.plan.steps.iter().filter(|(_, step)| taken_in(step));
-        found
-            .filter_map(|(address, step)| {
-                Some((identity(&step.record.kind, step.before.as_ref()?)?, address.clone()))
-            })
-            .collect()
+    /// Things of the kinds of some records that are there, and who declares them. What is taken in may have been recorded
+    /// through another session; what is recorded twice, because a run was cut off in between, is of one.
+    fn declared_things(
+        &self,
+        records: &[(&Address, &Recorded)],
+    ) -> HashMap<(Identity, Option<Session>), Address> {
+        let kinds: HashSet<&Arc<str>> = records.iter().map(|(_, record)| &record.kind).collect();
+        let thing = |(address, step): (&Address, &Step)| {
+            let is_taken_in = matches!(step.why, Why::Found | Why::Imported(_));
+            let session = (!is_taken_in).then(|| step.record.session.clone());
+            Some(((identity(&step.record.kind, step.before.as_ref()?)?, session), address.clone()))
+        };
+        let steps = self.plan.steps.iter().filter(|(_, step)| kinds.contains(&step.record.kind));
+        steps.filter_map(thing).collect()
     }
 
     fn outputs(&self, expansion: &Expansion<'_>) -> BTreeMap<Arc<str>, OutputChange> {
@@ -246,7 +259,6 @@ fn removal(action: Action, why: Why, record: &Recorded, before: Option<Value>) -
         moved_from: None,
         declared_at: None,
         looked: true,
-        deposes: None,
         recipes: Recipes::new(),
         lives_in_state: false,
     }
@@ -271,6 +283,8 @@ fn is_released(expansion: &Expansion<'_>, address: &Address) -> bool {
 }
 
 /// What tells one observed thing from another.
-fn identity(kind: &Arc<str>, observed: &Value) -> Option<(Arc<str>, String)> {
+type Identity = (Arc<str>, String);
+
+fn identity(kind: &Arc<str>, observed: &Value) -> Option<Identity> {
     Some((kind.clone(), to_text(&observed.clone().unmark_deep().0).ok()?))
 }

@@ -103,11 +103,17 @@ impl<'a> Looker<'a> {
             }
         }
         for (Object { address, deposed }, intent) in &state.intents {
-            if deposed.is_none()
-                && intent.operation == Operation::Create
-                && let Some(question) = question(&intent.record, begun(state, address, &intent.record.value))
-            {
-                self.ask(address.clone(), Which::Begun, question);
+            if deposed.is_none() && intent.operation == Operation::Create {
+                if let Some(question) = question(&intent.record, begun(state, address, &intent.record.value))
+                {
+                    self.ask(address.clone(), Which::Begun, question);
+                }
+                // If it is there, it took the place of what is recorded; nobody forgets that without a look.
+                if let Some(record) = state.recorded.get(address)
+                    && let Some(question) = question(record, At::Recorded(record.value.clone()))
+                {
+                    self.ask(address.clone(), Which::Recorded, question);
+                }
             }
         }
     }
@@ -161,7 +167,7 @@ impl Settle for Looker<'_> {
             && let Ok(wish) = normal(self.readers, &kind, declared)
             && wish.is_wholly_known()
         {
-            let at = At::Declared(wish.unmark_deep().0);
+            let at = wished(self.state, address, wish.unmark_deep().0);
             self.ask(address.clone(), Which::Declared, question(settings, at));
         }
         ArgumentsOnly.settle(instance, block)
@@ -173,6 +179,11 @@ pub(crate) fn begun(state: &State, address: &Address, wish: &Value) -> At<Value>
     let older = state.deposed.get(address).into_iter().flat_map(|older| older.values());
     let known = state.recorded.get(address).into_iter().chain(older);
     At::Begun { wish: wish.clone(), except: known.map(|record| record.value.clone()).collect() }
+}
+
+/// Where to look for what is declared and not recorded: it is none of those that are to go, whatever they are called.
+pub(crate) fn wished(state: &State, address: &Address, wish: Value) -> At<Value> {
+    if state.deposed.contains_key(address) { begun(state, address, &wish) } else { At::Declared(wish) }
 }
 
 /// Settings that can be used by now.

@@ -7,6 +7,7 @@ use fleet_syntax::{Diagnostic, Diagnostics, Severity};
 
 use foldhash::HashMap;
 
+use super::begun::settle;
 use super::choose::choose;
 use super::compare::{Planner, Shadow};
 use super::look::Looker;
@@ -23,7 +24,7 @@ use crate::observe::{Observed, observe};
 use crate::outline::Outline;
 use crate::provider::Readers;
 use crate::seal::Sealer;
-use crate::state::{Recorded, State};
+use crate::state::{Recorded, State, Write};
 
 /// What planning works with. Nothing in it can write.
 pub struct Sources<'a, 'c> {
@@ -51,8 +52,11 @@ pub struct Planned<'c> {
     pub shadow: Option<Expansion<'c>>,
     /// Who depends on whom.
     pub graph: Graph,
-    /// The state that it starts from, with everything that moved at its new address.
+    /// The state that it starts from, with everything that moved at its new address, and all that earlier runs had begun
+    /// and that is there.
     pub state: State,
+    /// What is to be written down of that before anything is done.
+    pub settled: Vec<Write>,
     /// What was seen.
     pub observed: Observed,
     /// What should be told, but does not stop anything.
@@ -71,10 +75,14 @@ pub async fn plan<'c>(
     mut state: State,
     options: &Options,
 ) -> Result<Planned<'c>, Diagnostics> {
+    let serial = state.serial;
     let outline = Outline::of(sources.config, sources.surroundings.catalog);
     let moves = apply_moves(&outline.scopes, &mut state);
+    let (mut observed, imports, rounds) = look(sources, &outline, &state, options).await?;
+    let settled = settle(&mut state, &mut observed, sources.surroundings.catalog, sources.sealer);
+    // All of that is still to be written.
+    state.serial = serial;
     let index: Index<'_> = state.recorded.iter().collect();
-    let (observed, imports, rounds) = look(sources, &outline, &state, &index, options).await?;
     let planner = |shadow| Planner {
         state: &state,
         index: &index,
@@ -83,6 +91,7 @@ pub async fn plan<'c>(
         options,
         sealer: sources.sealer,
         moves: &moves,
+        settled: &settled.writes,
         shadow,
         imports: imports.clone(),
         plan: Plan { extra_rounds: rounds.saturating_sub(1), ..Plan::default() },
@@ -102,6 +111,7 @@ pub async fn plan<'c>(
         problems.clear();
     }
     problems.extend(more);
+    problems.extend(settled.problems);
     for target in choose(&mut plan, options, &state, &expansion, &graph) {
         problems.push(unknown_target(&target.to_string()));
     }
@@ -110,7 +120,11 @@ pub async fn plan<'c>(
     if has_errors(&problems) {
         return Err(problems);
     }
-    Ok(Planned { plan, expansion, shadow, graph, state, observed, warnings: problems })
+    // What is left out keeps its old address, and what was begun there stays open.
+    let is_named = |address: &Address| !moves.contains_key(address) || plan.steps.contains_key(address);
+    let settled = settled.writes.into_iter().filter(|(address, _)| is_named(address));
+    let settled = settled.map(|(_, write)| write).collect();
+    Ok(Planned { plan, expansion, shadow, graph, state, settled, observed, warnings: problems })
 }
 
 /// Looks at everything, in as many rounds as it takes.
@@ -118,13 +132,13 @@ async fn look(
     sources: &Sources<'_, '_>,
     outline: &Outline<'_>,
     state: &State,
-    index: &Index<'_>,
     options: &Options,
 ) -> Result<(Observed, BTreeMap<Address, Imported>, usize), Diagnostics> {
     let mut observed = Observed::default();
+    let index: Index<'_> = state.recorded.iter().collect();
     let mut rounds = 0;
     loop {
-        let mut looker = Looker::new(state, index, sources.readers, options, &observed);
+        let mut looker = Looker::new(state, &index, sources.readers, options, &observed);
         let (expansion, problems) = expand(outline, sources.surroundings, &mut looker);
         if has_errors(&problems) && options.goal != Goal::Destroy {
             return Err(problems);

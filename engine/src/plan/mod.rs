@@ -1,9 +1,10 @@
 //! Stage 5, plan: declared × recorded × observed → steps with their reasons. Pure.
 //!
 //! The configuration is walked twice: the first walk finds out where to look (`look`), the second compares with what
-//! was observed (`compare`); `finish` adds what is only remembered, `choose` leaves out what the user did not choose.
+//! was observed (`compare`); in between, `begun` settles what earlier runs left open; `finish` adds what is only remembered, `choose` leaves out what the user did not choose.
 //! [`plan`] is all of it together. The plan is what runs: the same value is shown, approved and executed.
 
+mod begun;
 mod choose;
 mod compare;
 mod dependencies;
@@ -30,7 +31,7 @@ use crate::state::Recorded;
 
 pub(crate) use compare::{next_number, with_marks};
 pub(crate) use ignore::ignore;
-pub(crate) use look::{begun, usable};
+pub(crate) use look::{begun, usable, wished};
 pub use make::{Planned, Sources, plan};
 pub use remembered::Remembered;
 
@@ -87,8 +88,6 @@ pub struct Step {
     pub declared_at: Option<Span>,
     /// Whether reality was asked; otherwise apply looks before it acts.
     pub looked: bool,
-    /// What was recorded is an older object under this number now, because a newer one was begun.
-    pub deposes: Option<u32>,
     /// How the arguments are made that are symbols still.
     pub recipes: Recipes,
     /// Whether the record is all there is of it.

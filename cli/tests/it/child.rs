@@ -16,18 +16,25 @@ const PREAMBLE: &str = "\nrunning 1 test\n";
 impl Site {
     /// Starts `fleet` as a process of its own. Its outputs are piped; see [`finish`].
     pub(crate) fn spawn<const N: usize>(&self, args: [&str; N]) -> Child {
+        self.command(args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+    }
+
+    /// The same, and nobody listens to it.
+    pub(crate) fn spawn_unheard<const N: usize>(&self, args: [&str; N]) -> Child {
+        self.command(args).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
+    }
+
+    fn command<const N: usize>(&self, args: [&str; N]) -> Command {
         let arguments = serde_json::to_string(&args[..]).unwrap();
-        Command::new(std::env::current_exe().unwrap())
+        let mut command = Command::new(std::env::current_exe().unwrap());
+        command
             .args(["--exact", "--nocapture", "--quiet", "child::becomes_fleet"])
             .env_clear()
             .env("HOME", self.path())
             .env(ARGUMENTS, arguments)
             .current_dir(self.path())
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap()
+            .stdin(Stdio::null());
+        command
     }
 }
 

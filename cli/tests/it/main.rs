@@ -9,6 +9,7 @@ mod fmt;
 mod frame;
 mod init;
 mod interrupt;
+mod kills;
 mod laws;
 mod log;
 mod pipelines;

@@ -35,9 +35,9 @@ use crate::support::{Ran, Site};
 const MAIN: &str = "main.fleet.hcl";
 
 /// A directory and a world for one test.
-pub(super) struct Lab {
-    pub(super) site: Site,
-    pub(super) world: World,
+pub(crate) struct Lab {
+    pub(crate) site: Site,
+    pub(crate) world: World,
 }
 
 /// All that fleet can change.
@@ -55,7 +55,7 @@ pub(super) type Steps = BTreeMap<String, String>;
 
 impl Lab {
     /// A configuration that is not applied yet.
-    pub(super) fn new(text: &str) -> Lab {
+    pub(crate) fn new(text: &str) -> Lab {
         let lab = Lab { site: Site::empty(), world: World::start() };
         lab.site.write("world.fleet.hcl", &lab.world.configuration());
         lab.site.write(MAIN, text);
@@ -64,27 +64,27 @@ impl Lab {
 
     /// A configuration that is applied.
     #[track_caller]
-    pub(super) fn applied(text: &str) -> Lab {
+    pub(crate) fn applied(text: &str) -> Lab {
         let lab = Lab::new(text);
         lab.apply();
         lab
     }
 
     /// Puts another configuration in its place.
-    pub(super) fn write(&self, text: &str) {
+    pub(crate) fn write(&self, text: &str) {
         self.site.write(MAIN, text);
     }
 
     /// Changes some words of the configuration.
     #[track_caller]
-    pub(super) fn edit(&self, from: &str, to: &str) {
+    pub(crate) fn edit(&self, from: &str, to: &str) {
         let text = self.site.read(MAIN);
         assert!(text.contains(from), "{from} in {text}");
         self.write(&text.replace(from, to));
     }
 
     #[track_caller]
-    pub(super) fn apply(&self) -> String {
+    pub(crate) fn apply(&self) -> String {
         self.apply_with(&[])
     }
 
@@ -95,12 +95,12 @@ impl Lab {
     }
 
     #[track_caller]
-    pub(super) fn destroy(&self) -> String {
+    pub(crate) fn destroy(&self) -> String {
         self.run("destroy", &[]).ok()
     }
 
     /// Runs a command that changes things, without asking.
-    pub(super) fn run(&self, command: &str, options: &[&str]) -> Ran {
+    pub(crate) fn run(&self, command: &str, options: &[&str]) -> Ran {
         let words: Vec<&str> = [command, "--auto-approve"].iter().chain(options).copied().collect();
         self.site.fleet_words(&words)
     }
@@ -120,14 +120,14 @@ impl Lab {
 
     /// A plan does exactly this.
     #[track_caller]
-    pub(super) fn check_plan(&self, expected: &[(&str, &str)]) {
+    pub(crate) fn check_plan(&self, expected: &[(&str, &str)]) {
         let expected: Steps = expected.iter().map(|(a, what)| ((*a).into(), (*what).into())).collect();
         assert_eq!(self.steps(&[]), expected, "{}", self.site.read(MAIN));
     }
 
     /// There is nothing to do, in every form in which a plan says so.
     #[track_caller]
-    pub(super) fn check_converged(&self) {
+    pub(crate) fn check_converged(&self) {
         let text = self.site.fleet(["plan"]).ok();
         assert_eq!(text.lines().next(), Some("No changes."), "{text}{}", self.site.read(MAIN));
         let plan = self.plan(&[]);
@@ -147,7 +147,7 @@ impl Lab {
     }
 
     /// What fleet remembers.
-    pub(super) fn state(&self) -> State {
+    pub(crate) fn state(&self) -> State {
         let backend = Backend::Sqlite(self.site.path().join(".fleet/state.db"));
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(fleet_store::read(&backend)).unwrap()

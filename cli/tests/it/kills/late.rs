@@ -1,0 +1,83 @@
+//! Requests that the world carries out long after whoever made them is gone.
+//!
+//! An intent tells the next run where to look, and it looks once. What comes of a request after that look is seen by the
+//! runs that follow, as drift is, with one exception: a second server that nobody asked for any more. Only the world
+//! could keep it from being made, by refusing a request that it has seen before; so the window is from the look to the
+//! end of the request, and the last test here says what is left behind.
+
+use fleet_test_provider::{Operation, Server};
+
+use super::{carried_out, check_whole, killed_while_waiting};
+use crate::laws::Lab;
+
+const ONE: &str = "resource \"test_server\" \"a\" {\n  name = \"a\"\n  size = 2\n}\n";
+
+#[test]
+fn a_create_that_is_carried_out_before_the_next_look_is_found() {
+    let lab = Lab::new(ONE);
+    killed_while_waiting(&lab, Operation::Create);
+    assert!(lab.world.servers().is_empty());
+    carried_out(&lab);
+    lab.apply();
+    assert_eq!(lab.world.calls(Operation::Create), 1);
+    check_whole(&lab, 1);
+}
+
+#[test]
+fn a_change_that_is_carried_out_later_is_drift() {
+    let lab = Lab::applied(ONE);
+    lab.edit("size = 2", "size = 3");
+    killed_while_waiting(&lab, Operation::Update);
+    lab.edit("size = 3", "size = 4");
+    lab.apply();
+    check_whole(&lab, 1);
+    carried_out(&lab);
+    assert_eq!(lab.world.server("a").size, 3);
+    lab.check_plan(&[("test_server.a", "update size")]);
+    lab.apply();
+    check_whole(&lab, 1);
+    assert_eq!(lab.world.server("a").size, 4);
+}
+
+#[test]
+fn a_removal_that_is_carried_out_later_is_made_good() {
+    let lab = Lab::applied(ONE);
+    lab.write("");
+    killed_while_waiting(&lab, Operation::Delete);
+    lab.write(ONE);
+    lab.apply();
+    check_whole(&lab, 1);
+    carried_out(&lab);
+    assert!(lab.world.servers().is_empty());
+    lab.check_plan(&[("test_server.a", "create")]);
+    lab.apply();
+    check_whole(&lab, 1);
+}
+
+#[test]
+fn a_removal_that_is_carried_out_twice_is_one() {
+    let lab = Lab::applied(ONE);
+    lab.write("");
+    killed_while_waiting(&lab, Operation::Delete);
+    lab.apply();
+    carried_out(&lab);
+    check_whole(&lab, 0);
+}
+
+/// The limit: nothing was there when the next run looked, so it made the server. Then there are two. Fleet knows the one
+/// that it made last, keeps it and goes on; the other is nobody's, and stays until somebody removes it.
+#[test]
+fn a_create_that_is_carried_out_after_the_next_look_leaves_a_stray() {
+    let lab = Lab::new(ONE);
+    killed_while_waiting(&lab, Operation::Create);
+    lab.apply();
+    let ours = lab.world.servers();
+    check_whole(&lab, 1);
+    carried_out(&lab);
+    let is_stray = |server: &Server| server.name == "a" && !ours.contains(server);
+    assert_eq!(lab.world.servers().iter().filter(|server| is_stray(server)).count(), 1);
+    lab.check_converged();
+    lab.destroy();
+    let left = lab.world.servers();
+    assert!(left.len() == 1 && is_stray(&left[0]), "{left:?}");
+}

@@ -66,12 +66,21 @@ impl Site {
         self.run(args, input)
     }
 
+    /// The same, answering from elsewhere while it runs.
+    pub(crate) fn fleet_asking<const N: usize>(&self, args: [&str; N], answers: io::PipeReader) -> Ran {
+        self.run_with(&args, Box::new(io::BufReader::new(answers)))
+    }
+
     fn run(&self, args: &[&str], input: &str) -> Ran {
+        self.run_with(args, Box::new(io::Cursor::new(input.to_owned())))
+    }
+
+    fn run_with(&self, args: &[&str], stdin: Box<dyn io::BufRead + Send>) -> Ran {
         let (stdout, stderr) = (Shared::default(), Shared::default());
         let env = Env {
             cwd: self.path().to_path_buf(),
             vars: [("HOME".to_owned(), self.path().display().to_string())].into(),
-            stdin: Box::new(io::Cursor::new(input.to_owned())),
+            stdin,
             stdout: Box::new(stdout.clone()),
             stderr: Output::new(stderr.clone()),
             terminal: Terminal::default(),

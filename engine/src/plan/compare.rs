@@ -108,7 +108,15 @@ impl Planner<'_> {
         let about_this = self.sight(address, Which::Declared).is_some_and(|sight| sight.is_about(wish));
         let before = if about_this { self.found(address, Which::Declared) } else { None };
         let why = if before.is_some() { Why::Found } else { Why::Declared };
-        Seen { before, why, looked: about_this }
+        // A create that was begun may still be under way: what is not there yet is looked for again before it is made.
+        let may_come = before.is_none() && self.is_begun(address);
+        Seen { before, why, looked: about_this && !may_come }
+    }
+
+    /// Whether an earlier run left something open there.
+    pub(super) fn is_begun(&self, address: &Address) -> bool {
+        let intents = &self.state.intents;
+        !intents.is_empty() && intents.contains_key(&Object::current(address.clone()))
     }
 
     fn failed(&self, address: &Address, which: Which) -> bool {

@@ -21,7 +21,7 @@ use crate::observe::{SubjectOf, Which};
 use crate::provider::Session;
 use crate::schema::{Catalog, Sort};
 use crate::seal::{Recipes, sent_before};
-use crate::state::{Object, Operation, Recorded};
+use crate::state::{Operation, Recorded};
 
 impl Planner<'_> {
     /// The plan, once all of the configuration was walked.
@@ -70,6 +70,7 @@ impl Planner<'_> {
     fn settle_records(&mut self, expansion: &Expansion<'_>, graph: &Graph, catalog: &dyn Catalog) {
         let mut dependencies = Dependencies::new(expansion, graph);
         for (instance, vertex) in expansion.instances.iter().zip(&graph.instances) {
+            let is_begun = self.is_begun(&instance.address);
             let Some(step) = self.plan.steps.get_mut(&instance.address) else { continue };
             step.record.depends_on = dependencies.of(*vertex);
             let Some(before) = step.before.as_ref().filter(|_| step.action == Action::Keep) else { continue };
@@ -91,10 +92,8 @@ impl Planner<'_> {
                     && recorded.create_before_destroy == step.record.create_before_destroy
             });
             step.record.sealed = sealed;
-            let (intents, settled) = (&self.state.intents, self.settled);
-            let is_open = (!settled.is_empty() && settled.contains_key(&instance.address))
-                || (!intents.is_empty() && intents.contains_key(&Object::current(instance.address.clone())));
-            if !is_known || is_open || step.moved_from.is_some() {
+            let is_settled = !self.settled.is_empty() && self.settled.contains_key(&instance.address);
+            if !is_known || is_settled || is_begun || step.moved_from.is_some() {
                 step.action = Action::Record;
             }
         }

@@ -1,11 +1,13 @@
 //! Requests that the world carries out long after whoever made them is gone.
 //!
-//! An intent tells the next run where to look, and it looks once. What comes of a request after that look is seen by the
-//! runs that follow, as drift is, with one exception: a second server that nobody asked for any more. Only the world
-//! could keep it from being made, by refusing a request that it has seen before; so the window is from the look to the
-//! end of the request, and the last test here says what is left behind.
+//! An intent tells the next run where to look: when it plans, and again before it makes the thing anew. What comes of a
+//! request after that is seen by the runs that follow, as drift is, with one exception: a second server that nobody asked for any more. Only the world
+//! could keep it from being made, by refusing a request that it has seen before; so the window is from the last look
+//! to the end of the request, and the last test here says what is left behind.
 
-use fleet_test_provider::{Operation, Server};
+use std::io::Write;
+
+use fleet_test_provider::{Operation, Seen, Server};
 
 use super::{carried_out, check_whole, killed_while_waiting};
 use crate::laws::Lab;
@@ -19,6 +21,26 @@ fn a_create_that_is_carried_out_before_the_next_look_is_found() {
     assert!(lab.world.servers().is_empty());
     carried_out(&lab);
     lab.apply();
+    assert_eq!(lab.world.calls(Operation::Create), 1);
+    check_whole(&lab, 1);
+}
+
+#[test]
+fn a_create_that_is_carried_out_while_somebody_looks_at_the_plan_is_found() {
+    let lab = Lab::new(ONE);
+    killed_while_waiting(&lab, Operation::Create);
+    let (answers, mut answer) = std::io::pipe().unwrap();
+    let looks = lab.world.calls(Operation::List);
+    let ran = std::thread::scope(|scope| {
+        let run = scope.spawn(|| lab.site.fleet_asking(["apply"], answers));
+        let has_looked = |seen: &Seen| seen.calls.get(&Operation::List).is_some_and(|n| *n > looks);
+        // The call that waits is the one in flight.
+        lab.world.until(|seen| has_looked(seen) && seen.in_flight == 1);
+        carried_out(&lab);
+        answer.write_all(b"yes\n").unwrap();
+        run.join().unwrap()
+    });
+    assert!(ran.ok().contains("+ test_server.a"));
     assert_eq!(lab.world.calls(Operation::Create), 1);
     check_whole(&lab, 1);
 }

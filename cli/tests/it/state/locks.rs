@@ -144,14 +144,14 @@ fn a_holder_whose_lease_ran_out_is_refused() {
 
 #[test]
 fn a_lock_is_taken_away_after_a_yes_or_by_force() {
-    on_both(&servers(1), |kept| {
-        for args in [&["lock", "release"][..], &["lock", "release", "--force"]] {
+    for args in [&["lock", "release"][..], &["lock", "release", "--force"]] {
+        on_both(&servers(1), |kept| {
             let mut child = kept.stuck(1);
             kept.site.fleet_words_with_input(args, "yes\n").ok();
             assert_eq!(status(kept)["locked"], false);
             signal(&child, "KILL");
             child.wait().unwrap();
-        }
-        kept.check_converges(1);
-    });
+            kept.check_converges(1);
+        });
+    }
 }

@@ -21,6 +21,8 @@ use crate::failure::{of_sqlx, read_only};
 
 /// How long a writer waits for another one to finish its transaction.
 const BUSY: Duration = Duration::from_secs(30);
+/// How many rows are read ahead.
+const ROWS_AHEAD: usize = 4096;
 /// How long one who was turned away waits before it asks again.
 const TURN: Duration = Duration::from_millis(10);
 /// How long PostgreSQL may take to let us in.
@@ -318,7 +320,8 @@ fn may_write(path: &Path) -> bool {
 }
 
 fn sqlite(path: &Path) -> SqliteConnectOptions {
-    SqliteConnectOptions::new().filename(path)
+    // SQLite works on a thread of its own. Many rows at once, or the two would wake each other for every few of them.
+    SqliteConnectOptions::new().filename(path).row_buffer_size(ROWS_AHEAD)
 }
 
 fn bound<A>(args: &[Arg<'_>]) -> Result<A, sqlx::Error>

@@ -130,7 +130,7 @@ async fn runs(
             let mut common = Common::default();
             for row in connection.rows(changes, &args).await.map_err(failed)? {
                 let change = Change::of(column(&row, 2)?, column::<i64>(&row, 3)? != 0);
-                run.changes.push((common.object(&row)?, change));
+                run.changes.push((common.object(column(&row, 0)?, column(&row, 1)?)?, change));
             }
         }
     }

@@ -1,12 +1,12 @@
 //! The state as it is in the database.
 
-use fleet_engine::state::{Intent, State, StoreError};
+use fleet_engine::state::{Intent, Object, State, StoreError};
 
 use crate::Backend;
-use crate::connection::{Arg, Connection, Row};
+use crate::connection::{Arg, Connection};
 use crate::failure::of_sqlx;
 use crate::format::{self, Format};
-use crate::rows::{self, Common};
+use crate::rows::{self, Common, RECORD_READ, Record, Set};
 
 /// Reads the state for planning: takes no lock and leaves no trace. What does not exist yet is an empty state.
 pub async fn read(backend: &Backend) -> Result<State, StoreError> {
@@ -44,30 +44,28 @@ async fn all(connection: &mut Connection, backend: &Backend) -> Result<State, St
     };
 
     let mut common = Common::default();
-    let sets = "SELECT digest, targets FROM dependencies WHERE state = $1";
-    let add = |row: &Row| common.add_set(rows::column(row, 0)?, rows::column(row, 1)?);
-    connection.each(sets, &name, backend, add).await?;
-    let resources = "SELECT address, deposed, provider, alias, scope, kind, version, value, sealed, depends_on, \
-                     create_before_destroy, epoch FROM resources WHERE state = $1";
+    for chunk in connection.chunks("dependencies", &["digest", "targets"], &name).await.map_err(failed)? {
+        rows::json::<Vec<Set<'_>>>(&chunk)?.iter().try_for_each(|set| common.add_set(set))?;
+    }
     let mut recorded = Vec::new();
-    let add = |row: &Row| {
-        let object = common.object(row)?;
-        let record = common.record(row, 2)?;
-        match object.deposed {
-            None => recorded.push((object.address, record)),
-            Some(number) => _ = state.deposed.entry(object.address).or_default().insert(number, record),
+    for chunk in connection.chunks("resources", &RECORD_READ, &name).await.map_err(failed)? {
+        for row in rows::json::<Vec<Record<'_>>>(&chunk)? {
+            let (Object { address, deposed }, record) = common.record(&row)?;
+            match deposed {
+                None => recorded.push((address, record)),
+                Some(number) => _ = state.deposed.entry(address).or_default().insert(number, record),
+            }
         }
-        Ok(())
-    };
-    connection.each(resources, &name, backend, add).await?;
+    }
     // They come nearly in order, which a tree that is built in one go makes use of.
     state.recorded = recorded.into_iter().collect();
-    let journal = "SELECT address, deposed, provider, alias, scope, kind, version, value, sealed, depends_on, \
-                   create_before_destroy, epoch, operation FROM journal WHERE state = $1";
-    for row in connection.rows(journal, &name).await.map_err(failed)? {
-        let operation = rows::operation(rows::column(&row, 12)?)?;
-        let object = common.object(&row)?;
-        state.intents.insert(object, Intent { operation, record: common.record(&row, 2)? });
+    let columns = [&RECORD_READ[..], &["operation"]].concat();
+    for chunk in connection.chunks("journal", &columns, &name).await.map_err(failed)? {
+        for row in rows::json::<Vec<Record<'_>>>(&chunk)? {
+            let operation = rows::operation(row.operation.as_deref().unwrap_or_default())?;
+            let (object, record) = common.record(&row)?;
+            state.intents.insert(object, Intent { operation, record });
+        }
     }
     let outputs = "SELECT name, value, sensitive FROM outputs WHERE state = $1";
     for row in connection.rows(outputs, &name).await.map_err(failed)? {

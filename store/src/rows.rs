@@ -1,5 +1,6 @@
 //! Rows ↔ what the engine knows.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -55,6 +56,57 @@ pub(crate) struct Columns {
     epoch: Option<String>,
 }
 
+/// A record as it is read, in a chunk of many: see [`Connection::chunks`](crate::connection::Connection::chunks).
+#[derive(Debug, Deserialize)]
+pub(crate) struct Record<'a> {
+    #[serde(borrow)]
+    address: Cow<'a, str>,
+    deposed: i64,
+    #[serde(borrow)]
+    provider: Cow<'a, str>,
+    alias: Option<String>,
+    #[serde(borrow)]
+    scope: Cow<'a, str>,
+    #[serde(borrow)]
+    kind: Cow<'a, str>,
+    version: u32,
+    #[serde(borrow)]
+    value: Cow<'a, str>,
+    sealed: Option<String>,
+    #[serde(borrow)]
+    depends_on: Cow<'a, str>,
+    create_before_destroy: i64,
+    epoch: Option<String>,
+    /// Of an intent.
+    #[serde(default)]
+    pub(crate) operation: Option<String>,
+}
+
+/// A set of dependencies as it is read.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Set<'a> {
+    #[serde(borrow)]
+    digest: Cow<'a, str>,
+    #[serde(borrow)]
+    targets: Cow<'a, str>,
+}
+
+/// The columns of a record, as [`Record`] has them.
+pub(crate) const RECORD_READ: [&str; 12] = [
+    "address",
+    "deposed",
+    "provider",
+    "alias",
+    "scope",
+    "kind",
+    "version",
+    "value",
+    "sealed",
+    "depends_on",
+    "create_before_destroy",
+    "epoch",
+];
+
 /// How the digests of sensitive values are written.
 #[derive(Debug, Deserialize, Serialize)]
 pub(crate) struct SealedText {
@@ -100,45 +152,44 @@ impl Columns {
 }
 
 impl Common {
-    /// Reads the columns of a record, the first of which stands at `first`.
-    pub(crate) fn record(&mut self, row: &Row, first: usize) -> Result<Recorded, StoreError> {
+    /// Whose a record is, and what it says.
+    pub(crate) fn record(&mut self, row: &Record<'_>) -> Result<(Object, Recorded), StoreError> {
+        let object = self.object(&row.address, row.deposed)?;
         let Common { addresses, values, sets } = self;
-        let scope: &str = column(row, first + 2)?;
-        let scope = addresses.scope(scope).ok_or_else(|| damaged(scope))?;
+        let scope = addresses.scope(&row.scope).ok_or_else(|| damaged(&row.scope))?;
         let mut word = |text: &str| addresses.word(text);
-        let sealed = match column::<Option<&str>>(row, first + 6)? {
+        let sealed = match &row.sealed {
             Some(text) => sealed(json(text)?),
             None => BTreeMap::new(),
         };
-        let set: &str = column(row, first + 7)?;
-        Ok(Recorded {
+        let recorded = Recorded {
             session: Session {
-                provider: word(column(row, first)?),
-                alias: column::<Option<&str>>(row, first + 1)?.map(&mut word),
+                provider: word(&row.provider),
+                alias: row.alias.as_deref().map(&mut word),
                 scope,
             },
-            kind: word(column(row, first + 3)?),
-            version: number(row, first + 4)?,
-            value: values.value(column(row, first + 5)?).map_err(|e| damaged("a value").because(e))?,
+            kind: word(&row.kind),
+            version: row.version,
+            value: values.value(&row.value).map_err(|e| damaged("a value").because(e))?,
             sealed,
-            depends_on: sets.get(set).cloned().ok_or_else(|| damaged(set))?,
-            create_before_destroy: column::<i64>(row, first + 8)? != 0,
-            epoch: column::<Option<&str>>(row, first + 9)?.map(&mut word),
-        })
+            depends_on: sets.get(&*row.depends_on).cloned().ok_or_else(|| damaged(&row.depends_on))?,
+            create_before_destroy: row.create_before_destroy != 0,
+            epoch: row.epoch.as_deref().map(&mut word),
+        };
+        Ok((object, recorded))
     }
 
-    /// Reads the address and the number of an older object.
-    pub(crate) fn object(&mut self, row: &Row) -> Result<Object, StoreError> {
-        let deposed: i64 = column(row, 1)?;
-        let deposed = if deposed == CURRENT { None } else { Some(number(row, 1)?) };
-        let address: &str = column(row, 0)?;
+    /// An object by its columns.
+    pub(crate) fn object(&mut self, address: &str, deposed: i64) -> Result<Object, StoreError> {
+        let number = || u32::try_from(deposed).map_err(|_| damaged(&deposed.to_string()));
+        let deposed = if deposed == CURRENT { None } else { Some(number()?) };
         Ok(Object { address: self.addresses.address(address).ok_or_else(|| damaged(address))?, deposed })
     }
 
     /// Keeps a set of dependencies for the records that follow.
-    pub(crate) fn add_set(&mut self, digest: &str, targets: &str) -> Result<(), StoreError> {
-        let targets = self.targets(targets)?;
-        self.sets.insert(digest.to_owned(), targets);
+    pub(crate) fn add_set(&mut self, set: &Set<'_>) -> Result<(), StoreError> {
+        let targets = self.targets(&set.targets)?;
+        self.sets.insert(set.digest.clone().into_owned(), targets);
         Ok(())
     }
 
@@ -188,7 +239,7 @@ pub(crate) fn column<'r, T: Cell<'r>>(row: &'r Row, place: usize) -> Result<T, S
     row.get(place).map_err(|e| damaged(&format!("column {place}")).because(e))
 }
 
-fn json<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, StoreError> {
+pub(crate) fn json<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, StoreError> {
     serde_json::from_str(text).map_err(|e| damaged("JSON").because(e))
 }
 

@@ -58,5 +58,8 @@ pub(crate) fn plan(env: &mut Env, args: &PlanArgs) -> Result<Exit, Failure> {
     if let Some(path) = &args.out {
         publish::save(env, &document, path)?;
     }
-    Ok(if args.detailed_exitcode && !document.summary.is_empty() { Exit::Changes } else { Exit::Done })
+    let changes = !document.summary.is_empty();
+    // The process ends here. To give back very many small things one by one would only take time.
+    std::mem::forget((planned, document));
+    Ok(if args.detailed_exitcode && changes { Exit::Changes } else { Exit::Done })
 }

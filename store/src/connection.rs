@@ -7,6 +7,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use fleet_engine::state::{StoreError, StoreErrorKind};
+use futures_util::TryStreamExt;
 use rustix::fs::{Access, access};
 use sqlx::postgres::{PgArguments, PgConnectOptions, PgConnection, PgRow};
 use sqlx::sqlite::{
@@ -182,13 +183,17 @@ impl Connection {
     }
 
     /// Reads a table that may have very many rows of one state, `$1`: they come many at a time, as a JSON array of arrays.
-    /// To fetch them one by one takes several times as long. Mostly, they are in the order of the first column.
+    /// To fetch them one by one takes several times as long. Mostly, they are in the order of the first column. While
+    /// some are taken, the database prepares the next.
     pub(crate) async fn chunks(
         &mut self,
         table: &str,
         columns: &[&str],
-        args: &[Arg<'_>],
-    ) -> Result<Vec<String>, sqlx::Error> {
+        backend: &Backend,
+        mut take: impl FnMut(&str) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
+        let failed = |e| of_sqlx(&e, backend, "read");
+        let state = [Arg::Text(backend.name())];
         let (group, build) = match self {
             Connection::Sqlite(_) => ("json_group_array", "json_array"),
             Connection::Postgres(_) => ("json_agg", "json_build_array"),
@@ -199,7 +204,24 @@ impl Connection {
              (SELECT {columns}, row_number() OVER (ORDER BY {first}) / {ROWS_AT_ONCE} AS chunk \
               FROM {table} WHERE state = $1) AS numbered GROUP BY chunk ORDER BY chunk"
         );
-        self.rows(&sql, args).await?.iter().map(|row| row.get(0)).collect()
+        let sql = AssertSqlSafe(sql);
+        match self {
+            Connection::Sqlite(connection) => {
+                let query = sqlx::query_with(sql, bound::<SqliteArguments>(&state).map_err(failed)?);
+                let mut chunks = query.fetch(&mut **connection);
+                while let Some(chunk) = chunks.try_next().await.map_err(failed)? {
+                    take(chunk.try_get(0).map_err(failed)?)?;
+                }
+            }
+            Connection::Postgres(connection) => {
+                let query = sqlx::query_with(sql, bound::<PgArguments>(&state).map_err(failed)?);
+                let mut chunks = query.fetch(&mut **connection);
+                while let Some(chunk) = chunks.try_next().await.map_err(failed)? {
+                    take(chunk.try_get(0).map_err(failed)?)?;
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Runs several statements that have neither arguments nor answers.

@@ -44,29 +44,35 @@ async fn all(connection: &mut Connection, backend: &Backend) -> Result<State, St
     };
 
     let mut common = Common::default();
-    for chunk in connection.chunks("dependencies", &["digest", "targets"], &name).await.map_err(failed)? {
-        rows::json::<Vec<Set<'_>>>(&chunk)?.iter().try_for_each(|set| common.add_set(set))?;
-    }
+    let add = |chunk: &str| {
+        let sets = rows::json::<Vec<Set<'_>>>(chunk)?;
+        sets.iter().try_for_each(|set| common.add_set(set))
+    };
+    connection.chunks("dependencies", &["digest", "targets"], backend, add).await?;
     let mut recorded = Vec::new();
-    for chunk in connection.chunks("resources", &RECORD_READ, &name).await.map_err(failed)? {
-        for row in rows::json::<Vec<Record<'_>>>(&chunk)? {
+    let add = |chunk: &str| {
+        for row in rows::json::<Vec<Record<'_>>>(chunk)? {
             let (Object { address, deposed }, record) = common.record(&row)?;
             match deposed {
                 None => recorded.push((address, record)),
                 Some(number) => _ = state.deposed.entry(address).or_default().insert(number, record),
             }
         }
-    }
+        Ok(())
+    };
+    connection.chunks("resources", &RECORD_READ, backend, add).await?;
     // They come nearly in order, which a tree that is built in one go makes use of.
     state.recorded = recorded.into_iter().collect();
     let columns = [&RECORD_READ[..], &["operation"]].concat();
-    for chunk in connection.chunks("journal", &columns, &name).await.map_err(failed)? {
-        for row in rows::json::<Vec<Record<'_>>>(&chunk)? {
+    let add = |chunk: &str| {
+        for row in rows::json::<Vec<Record<'_>>>(chunk)? {
             let operation = rows::operation(row.operation.as_deref().unwrap_or_default())?;
             let (object, record) = common.record(&row)?;
             state.intents.insert(object, Intent { operation, record });
         }
-    }
+        Ok(())
+    };
+    connection.chunks("journal", &columns, backend, add).await?;
     let outputs = "SELECT name, value, sensitive FROM outputs WHERE state = $1";
     for row in connection.rows(outputs, &name).await.map_err(failed)? {
         let output = rows::output(rows::column(&row, 1)?, rows::column(&row, 2)?)?;

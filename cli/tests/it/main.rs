@@ -20,4 +20,5 @@ mod show;
 mod state;
 mod support;
 mod validate;
+mod waves;
 mod world;

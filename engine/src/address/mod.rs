@@ -206,8 +206,7 @@ impl Address {
     /// Reads the name of one instance, as it prints itself.
     #[must_use]
     pub fn parse(text: &str) -> Option<Address> {
-        let Target { scope, item, key } = Target::parse(text)?;
-        Some(Address { scope, item: item?, key })
+        Target::parse(text)?.into_address()
     }
 }
 
@@ -241,6 +240,12 @@ impl Target {
     pub fn without_keys(expr: &Expr) -> Option<Target> {
         let target = Target::read(expr, &mut |_| Some(Key::Index(0)))?;
         Some(Target { key: None, ..target.without_scope_keys() })
+    }
+
+    /// The one instance that is meant, if it is no scope.
+    #[must_use]
+    pub fn into_address(self) -> Option<Address> {
+        Some(Address { scope: self.scope, item: self.item?, key: self.key })
     }
 
     /// The same in every instance of the scopes around.
@@ -296,15 +301,34 @@ impl Target {
     /// Whether the address is what was meant, or part of it.
     #[must_use]
     pub fn covers(&self, address: &Address) -> bool {
-        let ours = self.scope.steps();
-        let theirs = address.scope.steps();
+        self.covers_parts(&address.scope, Some(&address.item), address.key.as_ref())
+    }
+
+    /// Whether all that the other may mean is meant.
+    #[must_use]
+    pub fn includes(&self, other: &Target) -> bool {
+        self.covers_parts(&other.scope, other.item.as_ref(), other.key.as_ref())
+    }
+
+    fn covers_parts(&self, scope: &ScopePath, item: Option<&Item>, key: Option<&Key>) -> bool {
+        let (ours, theirs) = (self.scope.steps(), scope.steps());
         if ours.len() > theirs.len()
             || !ours.iter().zip(theirs).all(|(ours, theirs)| step_covers(ours, theirs))
         {
             return false;
         }
-        let Some(item) = &self.item else { return true };
-        ours.len() == theirs.len() && *item == address.item && (self.key.is_none() || self.key == address.key)
+        self.item.is_none()
+            || ours.len() == theirs.len()
+                && self.item.as_ref() == item
+                && (self.key.is_none() || self.key.as_ref() == key)
+    }
+}
+
+impl From<&Address> for Target {
+    /// Means that instance, and nothing else.
+    fn from(address: &Address) -> Target {
+        let Address { scope, item, key } = address.clone();
+        Target { scope, item: Some(item), key }
     }
 }
 

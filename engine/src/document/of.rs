@@ -170,7 +170,7 @@ fn reason(why: &Why) -> Reason {
 }
 
 fn deferred(deferred: &plan::Deferred) -> Deferred {
-    Deferred { address: deferred.address.clone(), awaits: deferred.awaits.as_deref().map(str::to_owned) }
+    Deferred { address: deferred.address.to_string(), awaits: deferred.awaits.as_deref().map(str::to_owned) }
 }
 
 fn output(name: &Arc<str>, change: &plan::OutputChange) -> Output {

@@ -21,6 +21,10 @@ pub(crate) fn address(text: &str) -> Address {
     Address::parse(text).unwrap_or_else(|| panic!("{text} is no address"))
 }
 
+fn target(text: &str) -> Target {
+    (&address(text)).into()
+}
+
 pub(crate) fn object<const N: usize>(entries: [(&str, Value); N]) -> Value {
     Value::object(entries.map(|(name, value)| (name.into(), value)).into())
 }
@@ -197,14 +201,14 @@ pub(crate) fn plan() -> Plan {
     let older = step(Action::Destroy, Why::Deposed, Some(older.clone()), older);
     plan.deposed.insert(address("scaleway_server.two"), [(3, older)].into());
     plan.deferred = vec![Deferred {
-        address: "core_file.per_disk".to_owned(),
+        address: target("core_file.per_disk"),
         awaits: Some("scaleway_server.one.disks".into()),
     }];
     plan.left_out = (0..5)
-        .map(|n| (address(&format!("core_file.many[{n}]")), LeftOut::NotTargeted))
+        .map(|n| (target(&format!("core_file.many[{n}]")), LeftOut::NotTargeted))
         .chain([
-            (address("core_file.x"), LeftOut::Excluded),
-            (address("core_file.y"), LeftOut::DependsOn(address("core_file.x"))),
+            (target("core_file.x"), LeftOut::Excluded),
+            (target("core_file.y"), LeftOut::DependsOn(target("core_file.x"))),
         ])
         .collect();
     let secret = Value::from(SECRET).mark(Marks::SENSITIVE);

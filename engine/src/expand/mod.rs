@@ -169,8 +169,10 @@ pub struct Imported {
 pub struct Deferred {
     /// The block.
     pub node: NodeId,
+    /// Which instance of the block's scope it belongs to.
+    pub place: u32,
     /// Its name, with the keys of the scopes around.
-    pub address: String,
+    pub address: Target,
     /// The reference that decides.
     pub awaits: Option<Arc<str>>,
 }

@@ -8,9 +8,9 @@ use fleet_syntax::tree::Expr;
 use fleet_syntax::{Diagnostic, Span};
 
 use super::{Deferred, Keys, Opened, Place, Repetition, View, Walk};
-use crate::address::{Key, ScopeStep};
+use crate::address::{Key, ScopeStep, Target};
 use crate::config::model::{Call, Repeat};
-use crate::scope::{NodeId, ScopeId};
+use crate::scope::{self, NodeId, NodeItem, ScopeId};
 
 /// More instances of one block than this are surely a mistake.
 const MOST_INSTANCES: u64 = 1_000_000;
@@ -140,8 +140,16 @@ impl<'c> Walk<'_, 'c> {
             Kind::Unknown(unknown) => unknown.awaits.clone(),
             _ => None,
         };
-        let address = self.place(scope, place).path.name(self.expansion.scopes.node(node).item);
-        self.expansion.deferred.push(Deferred { node, address, awaits });
+        let path = self.place(scope, place).path.clone();
+        let block = |item| Target { scope: path.clone(), item: Some(item), key: None };
+        let inside = |step| Target { scope: path.join(step), item: None, key: None };
+        let address = match self.expansion.scopes.node(node).item {
+            NodeItem::Resource(resource) | NodeItem::CheckData(resource) => block(scope::item(resource)),
+            NodeItem::Call(call, _) => inside(ScopeStep::Module(call.name.name.clone(), None)),
+            NodeItem::Fleet(fleet, _) => inside(ScopeStep::Fleet(fleet.name.name.clone(), None)),
+            _ => return,
+        };
+        self.expansion.deferred.push(Deferred { node, place, address, awaits });
     }
 }
 

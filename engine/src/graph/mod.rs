@@ -38,6 +38,20 @@ pub struct Graph {
     pub edges: DiGraph<Vertex, ()>,
     /// The vertex of each instance.
     pub instances: Vec<NodeIndex>,
+    /// The vertex of each node in the first place of its scope; the other places follow.
+    first: Vec<u32>,
+}
+
+impl Graph {
+    /// The vertex of a value, or of a block with all its instances.
+    #[must_use]
+    pub fn whole(&self, node: NodeId, place: u32) -> NodeIndex {
+        whole(&self.first, node, place)
+    }
+}
+
+fn whole(first: &[u32], node: NodeId, place: u32) -> NodeIndex {
+    NodeIndex::new((first[node.0 as usize] + place) as usize)
 }
 
 /// Builds the graph of an expansion.
@@ -53,9 +67,14 @@ pub fn build(expansion: &Expansion<'_>, outside: &dyn Outside) -> Graph {
     }
     let instances =
         (0..expansion.instances.len() as u32).map(|at| edges.add_node(Vertex::Instance(at))).collect();
-    let mut builder = Builder { expansion, outside, edges, first, instances, collected: HashMap::new() };
+    let mut undecided: HashMap<NodeId, Vec<u32>> = HashMap::new();
+    for block in &expansion.deferred {
+        undecided.entry(block.node).or_default().push(block.place);
+    }
+    let collected = HashMap::new();
+    let mut builder = Builder { expansion, outside, edges, first, instances, undecided, collected };
     builder.connect();
-    Graph { edges: builder.edges, instances: builder.instances }
+    Graph { edges: builder.edges, instances: builder.instances, first: builder.first }
 }
 
 struct Builder<'a, 'c> {
@@ -65,6 +84,8 @@ struct Builder<'a, 'c> {
     /// The vertex of each node in the first place of its scope; the other places follow.
     first: Vec<u32>,
     instances: Vec<NodeIndex>,
+    /// The blocks whose instances cannot be told yet, by the places where that is so.
+    undecided: HashMap<NodeId, Vec<u32>>,
     collected: HashMap<(NodeId, ScopeId, u32), NodeIndex>,
 }
 
@@ -89,7 +110,7 @@ impl<'c> Builder<'_, 'c> {
     }
 
     fn whole(&self, node: NodeId, place: u32) -> NodeIndex {
-        NodeIndex::new((self.first[node.0 as usize] + place) as usize)
+        whole(&self.first, node, place)
     }
 
     fn connect_uses(&mut self, from: NodeIndex, node: NodeId, place: u32, repetition: &Repetition) {
@@ -122,11 +143,32 @@ impl<'c> Builder<'_, 'c> {
             return vec![picked.unwrap_or_else(|| self.whole(used.node, at))];
         }
         let places = self.expansion.places_under(target, scope, at);
+        let openers = self.undecided_around(target, scope, at);
         match places.len() {
-            0 => Vec::new(),
-            1 => vec![self.whole(used.node, places.start)],
-            _ => vec![self.collect(used.node, scope, at, places)],
+            0 if openers.is_empty() => Vec::new(),
+            1 if openers.is_empty() => vec![self.whole(used.node, places.start)],
+            _ => vec![self.collect((used.node, scope, at), places, &openers)],
         }
+    }
+
+    /// What decides later whether there are more instances of an inner scope.
+    fn undecided_around(&self, inner: ScopeId, outer: ScopeId, at: u32) -> Vec<NodeIndex> {
+        let mut found = Vec::new();
+        if self.undecided.is_empty() {
+            return found;
+        }
+        let (scopes, mut scope) = (&self.expansion.scopes, inner);
+        while let Some((parent, opener)) = scopes.scope(scope).parent.zip(scopes.scope(scope).opened_by)
+            && scope != outer
+        {
+            if let Some(undecided) = self.undecided.get(&opener) {
+                let around = self.expansion.places_under(parent, outer, at);
+                let places = undecided.iter().filter(|place| around.contains(place));
+                found.extend(places.map(|place| self.whole(opener, *place)));
+            }
+            scope = parent;
+        }
+        found
     }
 
     fn is_around(&self, outer: ScopeId, inner: ScopeId) -> bool {
@@ -156,16 +198,22 @@ impl<'c> Builder<'_, 'c> {
         (instances[at].address.key.as_ref() == Some(&key)).then(|| self.instances[range.start as usize + at])
     }
 
-    fn collect(&mut self, node: NodeId, scope: ScopeId, at: u32, places: Range<u32>) -> NodeIndex {
-        if let Some(vertex) = self.collected.get(&(node, scope, at)) {
+    fn collect(
+        &mut self,
+        used: (NodeId, ScopeId, u32),
+        places: Range<u32>,
+        openers: &[NodeIndex],
+    ) -> NodeIndex {
+        if let Some(vertex) = self.collected.get(&used) {
             return *vertex;
         }
-        let vertex = self.edges.add_node(Vertex::Collected(node));
+        let vertex = self.edges.add_node(Vertex::Collected(used.0));
         for place in places {
-            let whole = self.whole(node, place);
+            let whole = self.whole(used.0, place);
             self.edges.add_edge(vertex, whole, ());
         }
-        self.collected.insert((node, scope, at), vertex);
+        openers.iter().for_each(|opener| _ = self.edges.add_edge(vertex, *opener, ()));
+        self.collected.insert(used, vertex);
         vertex
     }
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use foldhash::{HashMap, HashMapExt};
 use petgraph::graph::NodeIndex;
 
-use crate::address::{Address, Target};
+use crate::address::Target;
 use crate::expand::Expansion;
 use crate::graph::{Graph, Vertex};
 use crate::scope::{self, NodeId, NodeItem};
@@ -46,7 +46,7 @@ impl<'a, 'c> Dependencies<'a, 'c> {
         for next in neighbors {
             match self.graph.edges[next] {
                 Vertex::Instance(at) => {
-                    found.insert(exactly(&self.expansion.instances[at as usize].address));
+                    found.insert(Target::from(&self.expansion.instances[at as usize].address));
                 }
                 Vertex::Whole(node, place) => match self.block(node, place) {
                     Some(block) => _ = found.insert(block),
@@ -81,10 +81,6 @@ impl<'a, 'c> Dependencies<'a, 'c> {
         };
         Some(Target { scope: self.expansion.path_of(node, place), item: Some(item), key: None })
     }
-}
-
-fn exactly(address: &Address) -> Target {
-    Target { scope: address.scope.clone(), item: Some(address.item.clone()), key: address.key.clone() }
 }
 
 /// One line for all instances of a block: of a thousand instances of a module nobody wants a thousand lines.

@@ -8,9 +8,9 @@ use fleet_syntax::Diagnostics;
 use foldhash::{HashMap, HashSet};
 use petgraph::Direction;
 
-use super::choose::reach;
 use super::compare::Planner;
 use super::dependencies::Dependencies;
+use super::later::reach;
 use super::remembered::Remembered;
 use super::{Action, Deferred, Goal, OutputChange, Plan, Step, Why};
 use crate::address::{Address, ScopePath, Target};
@@ -38,6 +38,8 @@ impl Planner<'_> {
             data.iter().for_each(|address| _ = self.plan.steps.remove(address));
         } else {
             self.settle_records(expansion, graph, catalog);
+        }
+        if self.options.goal == Goal::Converge {
             let deferred = |block: &crate::expand::Deferred| Deferred {
                 address: block.address.clone(),
                 awaits: block.awaits.clone(),
@@ -115,7 +117,8 @@ impl Planner<'_> {
         let rows =
             remembered.dependencies(first.into_iter().filter_map(|address| remembered.number(address)));
         let recorded = rows.into_keys().map(|row| remembered.rows[row as usize].0.clone());
-        for address in declared.into_keys().chain(recorded) {
+        let declared = declared.into_keys().filter_map(Target::into_address);
+        for address in declared.chain(recorded) {
             if let Some(step) = self.plan.steps.get_mut(&address)
                 && matches!(step.action, Action::Replace { .. })
             {
@@ -127,8 +130,7 @@ impl Planner<'_> {
     /// What is remembered and not declared any more.
     fn remove_the_rest(&mut self, expansion: &Expansion<'_>) {
         let state = self.state;
-        let waits =
-            |address: &Address| expansion.deferred.iter().any(|block| stands_in(address, &block.address));
+        let waits = |address: &Address| expansion.deferred.iter().any(|block| block.address.covers(address));
         let planned: HashSet<&Address> = self.plan.steps.keys().collect();
         let is_left = |address: &Address| {
             !planned.contains(address) && (self.options.goal == Goal::Destroy || !waits(address))
@@ -261,12 +263,6 @@ fn removal(action: Action, why: Why, record: &Recorded, before: Option<Value>) -
         recipes: Recipes::new(),
         lives_in_state: false,
     }
-}
-
-/// Whether an address is an instance of a block, or stands in an instance of it.
-fn stands_in(address: &Address, block: &str) -> bool {
-    let text = address.to_string();
-    text.strip_prefix(block).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
 }
 
 /// Whether a `removed` block says that the thing is to be left alone.

@@ -10,6 +10,7 @@ use foldhash::HashMap;
 use super::begun::settle;
 use super::choose::choose;
 use super::compare::{Planner, Shadow};
+use super::later::leave_to_later;
 use super::look::Looker;
 use super::moves::apply_moves;
 use super::{Goal, Options, Plan};
@@ -115,6 +116,7 @@ pub async fn plan<'c>(
     for target in choose(&mut plan, options, &state, &expansion, &graph) {
         problems.push(unknown_target(&target.to_string()));
     }
+    leave_to_later(&mut plan, &state, &expansion, &graph);
     problems.extend(check::protected(&plan, &expansion));
     problems.extend(check::lint(&plan));
     if has_errors(&problems) {

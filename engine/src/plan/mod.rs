@@ -1,7 +1,9 @@
 //! Stage 5, plan: declared × recorded × observed → steps with their reasons. Pure.
 //!
 //! The configuration is walked twice: the first walk finds out where to look (`look`), the second compares with what
-//! was observed (`compare`); in between, `begun` settles what earlier runs left open; `finish` adds what is only remembered, `choose` leaves out what the user did not choose.
+//! was observed (`compare`); in between, `begun` settles what earlier runs left open. `finish` adds what is only
+//! remembered, `choose` leaves out what the user did not choose, and `later` what has to wait for blocks that are not
+//! decided yet.
 //! [`plan`] is all of it together. The plan is what runs: the same value is shown, approved and executed.
 
 mod begun;
@@ -10,6 +12,7 @@ mod compare;
 mod dependencies;
 mod finish;
 mod ignore;
+mod later;
 mod look;
 mod make;
 mod moves;
@@ -45,10 +48,10 @@ pub struct Plan {
     pub steps: BTreeMap<Address, Step>,
     /// The removals of older objects.
     pub deposed: BTreeMap<Address, BTreeMap<u32, Step>>,
-    /// The blocks whose instances a following wave decides.
+    /// What a following wave decides.
     pub deferred: Vec<Deferred>,
     /// What the user left out.
-    pub left_out: BTreeMap<Address, LeftOut>,
+    pub left_out: BTreeMap<Target, LeftOut>,
     /// The outputs of the root module that change.
     pub outputs: BTreeMap<Arc<str>, OutputChange>,
     /// How often reality was asked again, because an answer decided what else to look at.
@@ -111,11 +114,11 @@ pub struct Options {
     pub imports: Vec<Imported>,
 }
 
-/// A block whose instances cannot be told yet.
+/// A block whose instances cannot be told yet, or something that has to wait for one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Deferred {
     /// Its name, with the keys of the scopes around.
-    pub address: String,
+    pub address: Target,
     /// The reference that decides.
     pub awaits: Option<Arc<str>>,
 }
@@ -128,9 +131,9 @@ pub enum LeftOut {
     /// The user excluded it.
     Excluded,
     /// It depends on this, which is left out.
-    DependsOn(Address),
+    DependsOn(Target),
     /// This is left out, and depends on it.
-    NeededBy(Address),
+    NeededBy(Target),
 }
 
 /// How an output of the root module changes.

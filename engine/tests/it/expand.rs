@@ -205,8 +205,8 @@ fn an_unknown_number_of_instances_is_left_for_later() {
     );
     let (expansion, diagnostics) = site.expand(Depth::Instances, &[]);
     assert_eq!(site.tell(&diagnostics), Vec::<String>::new());
-    let deferred: Vec<_> = expansion.deferred.iter().map(|d| (&*d.address, d.awaits.as_deref())).collect();
-    assert_eq!(deferred, [("core_value.b", Some("core_value.a.id"))]);
+    let deferred = expansion.deferred.iter().map(|d| (d.address.to_string(), d.awaits.as_deref()));
+    assert_eq!(deferred.collect::<Vec<_>>(), [("core_value.b".to_owned(), Some("core_value.a.id"))]);
     let addresses: Vec<String> = expansion.instances.iter().map(|i| i.address.to_string()).collect();
     assert_eq!(addresses, ["core_value.a", "core_value.c"]);
 }

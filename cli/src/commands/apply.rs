@@ -172,13 +172,13 @@ fn waves(
         publish::print_text(env, &document)?;
         let (changes, waits) = (planned.plan.changes_anything(), !planned.plan.deferred.is_empty());
         let is_approved = given.auto_approve || (reviewed.is_some() && wave == 1);
-        if changes && !is_approved && given.progress.json {
-            let failure = Failure::new("with `--json` nobody is asked, nothing was done");
-            return Err(failure.help("add `--auto-approve`"));
+        // Who imports has said what to take in.
+        let asks = !document.summary.is_empty() && options.imports.is_empty() && !is_approved;
+        if asks && given.progress.json {
+            return Err(refused("with `--json` nobody is asked", wave, "add `--auto-approve`"));
         }
-        if changes && !is_approved && !ask(env, options.goal)? {
-            let failure = Failure::new("not approved, nothing was done");
-            return Err(failure.help("answer `yes`, or use `--auto-approve`"));
+        if asks && !ask(env, options.goal)? {
+            return Err(refused("not approved", wave, "answer `yes`, or use `--auto-approve`"));
         }
         let signals = match &mut signals {
             Some(signals) => signals,
@@ -188,7 +188,7 @@ fn waves(
             site.apply(planned, &running, signals, wave);
         progress.pause();
         let good = site.tell(env, &problems)? && of_wave.all_done() && lost.is_none();
-        if changes {
+        if changes || !of_wave.entries.is_empty() {
             writeln!(env.stdout, "{}", summary(&of_wave))?;
         }
         run.ledger.extend(of_wave);
@@ -204,6 +204,15 @@ fn waves(
         }
         wave += 1;
     }
+}
+
+/// Nobody agreed to a wave.
+fn refused(why: &str, wave: usize, help: &str) -> Failure {
+    if wave == 1 {
+        return Failure::new(format!("{why}, nothing was done")).help(help);
+    }
+    Failure::new(format!("{why}; what came before is done, nothing more was done"))
+        .help(format!("apply again to go on: {help}"))
 }
 
 fn ask(env: &mut Env, goal: Goal) -> Result<bool, Failure> {

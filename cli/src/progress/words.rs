@@ -111,10 +111,13 @@ pub fn summary(ledger: &Ledger) -> String {
         (counts.skipped, "skipped"),
         (counts.not_started, "not started"),
     ];
-    let parts: Vec<String> = (actions.into_iter().filter_map(done).chain(others))
-        .filter(|(count, _)| *count > 0)
-        .map(|(count, word)| format!("{count} {word}"))
-        .collect();
+    let parts = actions.into_iter().filter_map(done).chain(others).filter(|(count, _)| *count > 0);
+    let mut parts: Vec<String> = parts.map(|(count, word)| format!("{count} {word}")).collect();
+    match ledger.done(|done| done == Action::Record) {
+        0 => {}
+        1 => parts.push("1 record brought up to date".to_owned()),
+        n => parts.push(format!("{n} records brought up to date")),
+    }
     if parts.is_empty() { "Done: nothing.".to_owned() } else { format!("Done: {}.", parts.join(", ")) }
 }
 

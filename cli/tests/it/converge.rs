@@ -380,7 +380,11 @@ fn what_a_crash_left_behind_is_settled_by_looking() {
     let declared = site("resource \"core_file\" \"a\" {\n  path = \"a.txt\"\n  content = \"x\"\n}\n");
     crashed(&declared);
     assert_eq!(open_intents(&declared), 1);
-    assert_eq!(declared.fleet(["apply"]).ok(), "No changes. 1 record will be brought up to date.\n");
+    let said = declared.fleet(["apply"]).ok();
+    assert_eq!(
+        said,
+        "No changes. 1 record will be brought up to date.\nDone: 1 record brought up to date.\n"
+    );
     assert_eq!(open_intents(&declared), 0);
 
     let not_declared_any_more = site("");
@@ -393,7 +397,10 @@ fn what_a_crash_left_behind_is_settled_by_looking() {
     let never_made = site("");
     crashed(&never_made);
     fs::remove_file(never_made.path().join("a.txt")).unwrap();
-    assert_eq!(never_made.fleet(["apply"]).ok(), "No changes. 1 record will be brought up to date.\n");
+    assert_eq!(
+        never_made.fleet(["apply"]).ok(),
+        "No changes. 1 record will be brought up to date.\nDone: 1 forgotten.\n"
+    );
     assert_eq!(open_intents(&never_made), 0);
 }
 

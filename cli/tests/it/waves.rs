@@ -248,3 +248,29 @@ resource "core_file" "user" {
         &[],
     );
 }
+
+#[test]
+fn a_following_wave_is_approved_on_its_own() {
+    let text = r#"
+resource "core_file" "f" {
+  for_each = toset([local.one])
+  path     = "${each.key}.txt"
+  content  = "x"
+}
+"#;
+    let check = |args: &[&str], input: &str| {
+        let site = with_module(text);
+        site.fleet(["plan", "--out", "p"]).ok();
+        let complaint = site.fleet_words_with_input(&[&["apply"], args].concat(), input).failed();
+        // The first wave is done, and that must not be denied.
+        assert!(complaint.contains("nothing more was done"), "{complaint}");
+        assert!(complaint.contains("help: apply again"), "{complaint}");
+        assert_eq!(site.fleet(["state", "list"]).ok(), "core_value.v\n");
+    };
+    check(&[], "yes\nno\n");
+    check(&["p"], "");
+    check(&["p", "--json"], "");
+    let site = with_module(text);
+    site.fleet_with_input(["apply"], "yes\nyes\n").ok();
+    assert!(site.path().join("one.txt").exists());
+}

@@ -1,5 +1,7 @@
 //! What `plan`, `apply` and `destroy` share: configuration, state and reality → plan → apply.
 
+use std::collections::HashSet;
+use std::sync::Arc;
 use std::time::{Duration, UNIX_EPOCH};
 
 use fleet_engine::address::Target;
@@ -31,6 +33,8 @@ use crate::{Env, Failure, diagnostics, key, memory};
 pub(crate) struct Site {
     configuration: Configuration,
     vault: Vault,
+    /// The secrets that it takes to reach providers.
+    provider_secrets: HashSet<Arc<str>>,
     sealer: Sealer,
     pub(crate) providers: Registry,
     pub(crate) runtime: Runtime,
@@ -75,9 +79,9 @@ impl Site {
             diagnostics::report(env, &configuration.diagnostics, &configuration.sources)?;
             return Ok(None);
         };
-        vault.want(Wanted::Only(secrets_of_providers(&configuration.config, &providers)));
         Ok(Some(Site {
             vault,
+            provider_secrets: secrets_of_providers(&configuration.config, &providers),
             sealer: match purpose {
                 Purpose::Plan => key::sealer(&told, &env.cwd)?,
                 Purpose::Apply => key::sealer_for_writing(&told, &env.cwd)?,
@@ -95,11 +99,6 @@ impl Site {
         self.configuration.outside.stage = Stage::Planning(then);
     }
 
-    /// From now on every secret may be asked for.
-    pub(crate) fn resolve_secrets(&self) {
-        self.vault.open();
-    }
-
     /// Looks at reality and compares; `None` if something is wrong, which was said.
     pub(crate) fn plan(
         &self,
@@ -108,6 +107,10 @@ impl Site {
         options: &Options,
         listener: &dyn Listener,
     ) -> Result<Option<Planned<'_>>, Failure> {
+        self.vault.want(match options.resolve_secrets {
+            true => Wanted::All,
+            false => Wanted::Only(self.provider_secrets.clone()),
+        });
         let outside = &self.configuration.outside;
         let surroundings = self.configuration.surroundings(&self.providers, &self.vault, outside);
         let sources = Sources {
@@ -144,7 +147,7 @@ impl Site {
             stage => stage,
         };
         let outside = Machine { stage, ..self.configuration.outside.clone() };
-        self.vault.open();
+        self.vault.want(Wanted::All);
         let surroundings = self.configuration.surroundings(&self.providers, &self.vault, &outside);
         let hands = Hands {
             readers: &self.providers,
@@ -201,6 +204,7 @@ impl Site {
                 exclude: words(&options.excludes),
                 replace: words(&options.replace),
                 without_looking: !options.refresh,
+                resolve_secrets: options.resolve_secrets,
             },
         };
         let diagnostics = configuration.diagnostics.iter().chain(&planned.warnings).cloned().collect();
@@ -211,13 +215,12 @@ impl Site {
         Document::of(&planned.plan, &context)
     }
 
-    /// Says what is wrong; false if that stops the run. Warnings alone are said by the plan.
+    /// Says what is wrong; false if that stops the run.
     pub(crate) fn tell(&self, env: &mut Env, problems: &Diagnostics) -> Result<bool, Failure> {
-        let stops = has_errors(problems);
-        if stops {
+        if !problems.is_empty() {
             diagnostics::report(env, problems, &self.configuration.sources)?;
         }
-        Ok(!stops)
+        Ok(!has_errors(problems))
     }
 }
 

@@ -27,14 +27,15 @@ pub(crate) struct PlanningArgs {
     refresh: bool,
     /// Get all secrets while planning, to see those that changed at their source
     #[arg(long)]
-    pub(crate) resolve_secrets: bool,
+    resolve_secrets: bool,
 }
 
 impl PlanningArgs {
     /// Whether nothing special was asked for.
     pub(crate) fn is_default(&self) -> bool {
         let addresses = [&self.target, &self.exclude, &self.replace];
-        addresses.iter().all(|given| given.is_empty()) && self.refresh && !self.refresh_only
+        let plain = self.refresh && !self.refresh_only && !self.resolve_secrets;
+        plain && addresses.iter().all(|given| given.is_empty())
     }
 
     /// What they ask for.
@@ -50,6 +51,7 @@ impl PlanningArgs {
             excludes: targets(&self.exclude)?,
             replace: targets(&self.replace)?,
             refresh: self.refresh,
+            resolve_secrets: self.resolve_secrets,
             imports: Vec::new(),
         })
     }

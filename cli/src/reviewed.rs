@@ -48,6 +48,7 @@ impl Reviewed {
             excludes: targets(&asked.exclude)?,
             replace: targets(&asked.replace)?,
             refresh: !asked.without_looking,
+            resolve_secrets: asked.resolve_secrets,
             imports: Vec::new(),
         })
     }

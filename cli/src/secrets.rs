@@ -41,11 +41,6 @@ impl Vault {
         }
     }
 
-    /// From now on all of them may be asked for.
-    pub(crate) fn open(&self) {
-        self.want(Wanted::All);
-    }
-
     /// From now on these may be asked for.
     pub(crate) fn want(&self, wanted: Wanted) {
         *self.wanted.borrow_mut() = wanted;
@@ -60,7 +55,8 @@ impl Vault {
     /// What could not be had.
     pub(crate) fn failure(&self) -> Option<Failure> {
         let (name, why) = self.missing()?;
-        Some(Failure::new(format!("cannot get secret.{name}: {why}")))
+        let failure = Failure::new(format!("cannot get secret.{name}: {why}"));
+        Some(failure.help(format!("make it available there, or change `from` of `secret \"{name}\"`")))
     }
 
     /// The secret that comes from there.

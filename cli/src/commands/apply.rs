@@ -184,9 +184,12 @@ fn waves(
             Some(signals) => signals,
             none => none.insert(site.catch_signals()?),
         };
-        let Applied { ledger: of_wave, expansion, problems, lost } =
+        let said = planned.warnings.clone();
+        let Applied { ledger: of_wave, expansion, mut problems, lost } =
             site.apply(planned, &running, signals, wave);
         progress.pause();
+        // What the plan said already is not said again.
+        problems.retain(|problem| !said.contains(problem));
         let good = site.tell(env, &problems)? && of_wave.all_done() && lost.is_none();
         if changes || !of_wave.entries.is_empty() {
             writeln!(env.stdout, "{}", summary(&of_wave))?;

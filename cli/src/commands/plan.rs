@@ -47,9 +47,6 @@ pub(crate) fn plan(env: &mut Env, args: &PlanArgs) -> Result<Exit, Failure> {
     let goal = if args.destroy { Goal::Destroy } else { Goal::Converge };
     let options = args.planning.options(goal)?;
     let Some(site) = Site::open(env, &args.variables, Purpose::Plan)? else { return Ok(Exit::Failed) };
-    if args.planning.resolve_secrets {
-        site.resolve_secrets();
-    }
     let state = site.runtime.block_on(fleet_store::read(&site.place.backend));
     let state = state.map_err(|e| memory::failure(&e))?;
     let Some(planned) = site.plan(env, state, &options, &())? else { return Ok(Exit::Failed) };

@@ -4,6 +4,7 @@
 
 mod approval;
 mod child;
+mod conditions;
 mod console;
 mod converge;
 mod fmt;
@@ -17,6 +18,7 @@ mod pipelines;
 mod progress;
 mod providers;
 mod saved;
+mod secrets;
 mod show;
 mod state;
 mod support;

@@ -22,7 +22,7 @@ use crate::interrupt::Urgency;
 use crate::plan::{Action, Goal, Planned, Step, ignore, normal, normal_data, usable};
 use crate::resource::BoxFuture;
 use crate::schema::{Schema, Sort};
-use crate::scope::NodeItem;
+use crate::scope::{NodeId, NodeItem};
 use crate::seal::Recipes;
 use crate::state::{Object, SavedOutput, State, StoreError, Write};
 
@@ -38,7 +38,7 @@ pub async fn apply<'c>(
 ) -> Applied<'c> {
     let started = hands.clock.now();
     let window = hands.pace.parallelism.max(1).saturating_mul(AHEAD);
-    let Tasks { tasks, schedule, needed } = tasks(&planned, window);
+    let Tasks { tasks, schedule, needed, secrets } = tasks(&planned, window);
     let steps = planned.plan.steps.values().filter(|step| step.action.changes_the_world()).count();
     hands.listener.hear(&Event::WaveStarted { wave, steps });
     let Planned { plan, expansion, shadow, state, settled, .. } = planned;
@@ -64,12 +64,15 @@ pub async fn apply<'c>(
         problems: Diagnostics::new(),
         lost: None,
     };
-    if driver.rename().await {
-        driver.record(settled).await;
+    let has_secrets = driver.get_secrets(&secrets);
+    if has_secrets {
+        if driver.rename().await {
+            driver.record(settled).await;
+        }
+        driver.run().await;
     }
-    driver.run().await;
     driver.note_the_rest();
-    if outputs_change && driver.lost.is_none() {
+    if outputs_change && has_secrets && driver.lost.is_none() {
         let outputs = outputs(driver.again.expansion(), goal, &state);
         if let Err(error) = hands.store.write(Write::Outputs(outputs)).await {
             driver.unsaved("the outputs", error);
@@ -105,6 +108,15 @@ struct Driver<'a, 'c> {
 type Running<'a> = FuturesUnordered<BoxFuture<'a, (TaskId, Ended)>>;
 
 impl<'a> Driver<'a, '_> {
+    /// Asks for what steps will need. Without it nothing is begun: what is made anew would go, and not come back.
+    fn get_secrets(&mut self, secrets: &[TaskId]) -> bool {
+        secrets.iter().all(|task| {
+            let Task::Value(node, place) = self.tasks[*task] else { return true };
+            self.refresh(node, place);
+            self.again.expansion().value(node, place).is_wholly_known()
+        })
+    }
+
     /// What is recorded gets its new name before anything is done to it. False if that could not be written.
     async fn rename(&mut self) -> bool {
         let moved = |(to, step): (&Address, &Step)| Some((to.clone(), step.moved_from.clone()?));
@@ -170,23 +182,26 @@ impl<'a> Driver<'a, '_> {
     fn group(&mut self, task: TaskId) {
         if let Task::Value(node, place) = self.tasks[task]
             && self.is_open(task, node, place)
+            && !self.refresh(node, place)
         {
-            let problems = self.again.refresh(node, place);
-            if let Some(shadow) = &mut self.shadow {
-                shadow.refresh(node, place);
-            }
-            let failed = has_errors(&problems);
-            self.problems.extend(problems);
-            if failed {
-                self.fail(task);
-                return;
-            }
+            return self.fail(task);
         }
         self.schedule.done(task);
     }
 
+    /// Brings a value up to date; false if something is wrong with it.
+    fn refresh(&mut self, node: NodeId, place: u32) -> bool {
+        let problems = self.again.refresh(node, place);
+        if let Some(shadow) = &mut self.shadow {
+            shadow.refresh(node, place);
+        }
+        let good = !has_errors(&problems);
+        self.problems.extend(problems);
+        good
+    }
+
     /// Whether a value may be other than planned, or something about it is still to be checked.
-    fn is_open(&self, task: TaskId, node: crate::scope::NodeId, place: u32) -> bool {
+    fn is_open(&self, task: TaskId, node: NodeId, place: u32) -> bool {
         let expansion = self.again.expansion();
         match expansion.scopes.node(node).item {
             // Nobody is asked for a secret that nothing needs.

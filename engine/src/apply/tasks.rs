@@ -14,7 +14,7 @@ use super::schedule::{self, Cycle, Limits, Need, Role, Schedule, TaskId};
 use crate::address::Address;
 use crate::graph::Vertex;
 use crate::plan::{Action, Goal, Planned, Remembered, next_number};
-use crate::scope::NodeId;
+use crate::scope::{NodeId, NodeItem};
 use crate::state::Object;
 
 /// One task.
@@ -36,6 +36,8 @@ pub(super) struct Tasks {
     pub(super) schedule: Schedule,
     /// Of each vertex of the graph, whether something that is done depends on it.
     pub(super) needed: Vec<bool>,
+    /// The secrets that are needed and can be asked for before anything is done.
+    pub(super) secrets: Vec<TaskId>,
 }
 
 /// Builds the tasks of a plan; at most `window` are begun at once.
@@ -51,15 +53,33 @@ pub(super) fn tasks(planned: &Planned<'_>, window: usize) -> Tasks {
         builder.removals(with_records);
         (builder.tasks, Schedule::new(builder.graph, &limits))
     };
-    match build(true) {
-        (tasks, Ok(schedule)) => Tasks { tasks, schedule, needed: needed(planned) },
+    let (tasks, schedule) = match build(true) {
+        (tasks, Ok(schedule)) => (tasks, schedule),
         // Records that depend on each other were damaged; they must not keep things from being removed.
         (_, Err(Cycle(_))) => {
             let (tasks, schedule) = build(false);
-            let schedule = schedule.expect("what is declared has no cycles");
-            Tasks { tasks, schedule, needed: needed(planned) }
+            (tasks, schedule.expect("what is declared has no cycles"))
         }
-    }
+    };
+    let needed = needed(planned);
+    let secrets = secrets(planned, &tasks, &needed);
+    Tasks { tasks, schedule, needed, secrets }
+}
+
+/// The secrets that are needed, and whose places are known already.
+fn secrets(planned: &Planned<'_>, tasks: &[Task], needed: &[bool]) -> Vec<TaskId> {
+    let Planned { expansion, graph, .. } = planned;
+    let is_known = |vertex: NodeIndex| match graph.edges[vertex] {
+        Vertex::Whole(node, place) => expansion.value(node, place).is_wholly_known(),
+        Vertex::Instance(_) | Vertex::Collected(_) => false,
+    };
+    let secret = |(task, of): (TaskId, &Task)| {
+        let Task::Value(node, _) = of else { return None };
+        let is_secret = matches!(expansion.scopes.node(*node).item, NodeItem::Secret(_));
+        (is_secret && needed[task] && graph.edges.neighbors(NodeIndex::new(task)).all(is_known))
+            .then_some(task)
+    };
+    tasks.iter().enumerate().filter_map(secret).collect()
 }
 
 /// What the instances with something to do depend on.

@@ -98,6 +98,9 @@ pub struct Options {
     pub replace: Vec<String>,
     /// `--refresh=false`: reality was not looked at.
     pub without_looking: bool,
+    /// `--resolve-secrets`: secrets were got while planning.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub resolve_secrets: bool,
 }
 
 /// How much there is to do.

@@ -103,7 +103,7 @@ pub struct Block<'b> {
     pub waits_for: Vec<Target>,
 }
 
-/// Knows arguments only: every result is unknown.
+/// Knows arguments only: every result is unknown, and so is what is left as it is.
 #[derive(Clone, Copy, Debug)]
 pub struct ArgumentsOnly;
 

@@ -258,9 +258,25 @@ impl Expansion<'_> {
 
 impl Settle for ArgumentsOnly {
     fn settle(&mut self, instance: &Instance, block: &Block<'_>) -> Value {
-        with_results(&instance.declared, &block.entry.schema, |name, ty| {
-            Value::awaiting(ty.clone(), format!("{}.{name}", instance.address))
-        })
+        let later = |name: &str, ty: Type| Value::awaiting(ty, format!("{}.{name}", instance.address));
+        let value = with_results(&instance.declared, &block.entry.schema, |name, ty| later(name, ty.clone()));
+        let named = |name: &str| match &block.resource.lifecycle.ignore_changes {
+            IgnoreChanges::None => false,
+            IgnoreChanges::All => true,
+            IgnoreChanges::Paths(paths) => paths.iter().any(|path| &*path.root.name == name),
+        };
+        let copied = |name: &str| block.entry.schema.attributes.get(name)?.copies.as_deref();
+        let left_alone = |name: &str| named(name) || copied(name).is_some_and(named);
+        let Some(entries) = value.entries().filter(|entries| entries.keys().any(|name| left_alone(name)))
+        else {
+            return value;
+        };
+        let entry = |(name, value): (&Arc<str>, &Value)| {
+            let marks = value.marks_deep();
+            let value = if left_alone(name) { later(name, value.ty()).mark(marks) } else { value.clone() };
+            (name.clone(), value)
+        };
+        Value::object(entries.iter().map(entry).collect())
     }
 }
 

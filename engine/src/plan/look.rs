@@ -10,7 +10,7 @@ use super::make::Index;
 use super::{Options, kind_of, normal, normal_data};
 use crate::address::Address;
 use crate::config::model::Mode;
-use crate::diff::{diff, updated};
+use crate::diff::{created, diff, updated};
 use crate::expand::{ArgumentsOnly, Block, Expansion, Imported, Instance, Settle};
 use crate::observe::{Ask, Observed, Question, Questions, Subject, SubjectOf, Which};
 use crate::provider::Readers;
@@ -170,7 +170,7 @@ impl Settle for Looker<'_> {
             let at = wished(self.state, address, wish.unmark_deep().0);
             self.ask(address.clone(), Which::Declared, question(settings, at));
         }
-        ArgumentsOnly.settle(instance, block)
+        created(&block.entry.schema, address, declared)
     }
 }
 

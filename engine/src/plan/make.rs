@@ -19,7 +19,7 @@ use crate::check;
 use crate::clock::Clock;
 use crate::config::model::Config;
 use crate::event::Listener;
-use crate::expand::{Expansion, Imported, Surroundings, expand};
+use crate::expand::{ArgumentsOnly, Expansion, Imported, Surroundings, expand};
 use crate::graph::{self, Graph};
 use crate::observe::{Observed, observe};
 use crate::outline::Outline;
@@ -143,7 +143,11 @@ async fn look(
         let mut looker = Looker::new(state, &index, sources.readers, options, &observed);
         let (expansion, problems) = expand(outline, sources.surroundings, &mut looker);
         if has_errors(&problems) && options.goal != Goal::Destroy {
-            return Err(problems);
+            // Records were believed so far; only what is wrong whatever is there can be said without looking.
+            let (_, certain) = expand(outline, sources.surroundings, &mut ArgumentsOnly);
+            if has_errors(&certain) {
+                return Err(certain);
+            }
         }
         let questions = looker.questions(&expansion, sources.surroundings.catalog);
         let imports = expansion.imports.iter().chain(&options.imports);

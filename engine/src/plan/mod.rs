@@ -110,6 +110,8 @@ pub struct Options {
     pub replace: Vec<Target>,
     /// Whether what is recorded is looked at; otherwise the record is believed.
     pub refresh: bool,
+    /// Whether secrets are got while planning, to see those that changed at their source.
+    pub resolve_secrets: bool,
     /// What is taken in besides what `import` blocks say.
     pub imports: Vec<Imported>,
 }

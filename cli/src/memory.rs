@@ -136,6 +136,10 @@ pub(crate) fn failure(error: &StoreError) -> Failure {
         StoreErrorKind::ReadOnly => failure.help("make the file and its directory writable for you"),
         StoreErrorKind::Full => failure.help("free some room, and run again"),
         StoreErrorKind::Fenced => failure.help("`fleet lock status` says who has the lock now"),
+        StoreErrorKind::Damaged => failure.help(
+            "put a copy of it back, or move it away: without it nothing is destroyed, what can be found is recorded \
+             again, and `fleet import` takes in the rest",
+        ),
         StoreErrorKind::Other => failure,
     }
 }
@@ -149,6 +153,7 @@ pub(crate) fn stopped(error: &StoreError) -> Failure {
         StoreErrorKind::Full => Some("free some room".to_owned()),
         StoreErrorKind::ReadOnly => Some("make it writable".to_owned()),
         StoreErrorKind::Fenced => Some("see `fleet lock status` and `fleet state history`".to_owned()),
+        StoreErrorKind::Damaged => Some("put a copy of it back".to_owned()),
         StoreErrorKind::Other => None,
     };
     let next = "run again: what was under way is settled first";

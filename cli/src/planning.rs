@@ -40,11 +40,19 @@ impl PlanningArgs {
 
     /// What they ask for.
     pub(crate) fn options(&self, goal: Goal) -> Result<Options, Failure> {
-        let goal = if self.refresh_only { Goal::RefreshOnly } else { goal };
         if self.refresh_only && !self.refresh {
             let failure = Failure::new("`--refresh-only` and `--refresh=false` contradict each other");
             return Err(failure.help("use one of them"));
         }
+        if self.refresh_only && goal == Goal::Destroy {
+            let failure = Failure::new("`--refresh-only` removes nothing, and everything is to be removed");
+            return Err(failure.help("leave out one of them"));
+        }
+        if !self.replace.is_empty() && (self.refresh_only || goal == Goal::Destroy) {
+            let failure = Failure::new("`--replace` has no meaning where nothing is made");
+            return Err(failure.help("leave it out, or plan without `--refresh-only` and `--destroy`"));
+        }
+        let goal = if self.refresh_only { Goal::RefreshOnly } else { goal };
         Ok(Options {
             goal,
             targets: targets(&self.target)?,

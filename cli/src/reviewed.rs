@@ -24,8 +24,8 @@ pub(crate) struct Reviewed {
 pub(crate) enum Verdict {
     /// It is the same.
     Same,
-    /// These have moved; the rest can be planned without them.
-    Without(Vec<Target>),
+    /// These have moved, in words; the rest can be planned without them.
+    Without(Vec<Target>, String),
 }
 
 impl Reviewed {
@@ -74,7 +74,8 @@ impl Reviewed {
             return Err(Failure::new(summary).help(help));
         }
         let addresses: BTreeSet<&str> = moved.iter().map(|Moved { address, .. }| &**address).collect();
-        addresses.into_iter().map(target).collect::<Result<_, _>>().map(Verdict::Without)
+        let targets = addresses.into_iter().map(target).collect::<Result<_, _>>()?;
+        Ok(Verdict::Without(targets, names.join("; ")))
     }
 
     /// Whether a plan without what moved does nothing that was not approved.

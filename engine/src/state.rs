@@ -167,6 +167,8 @@ pub enum StoreErrorKind {
     Full,
     /// It must not be written.
     ReadOnly,
+    /// What is there is no database, or not a whole one.
+    Damaged,
     /// Anything else.
     Other,
 }

@@ -41,6 +41,7 @@ fn kind_of(error: &sqlx::Error) -> StoreErrorKind {
                 Ok(number) if code.len() < 5 => match number & 0xff {
                     13 => StoreErrorKind::Full,
                     8 => StoreErrorKind::ReadOnly,
+                    11 | 26 => StoreErrorKind::Damaged,
                     // Somebody has kept it locked for longer than we wait.
                     5 | 6 => StoreErrorKind::Lost,
                     _ if number == 4874 => StoreErrorKind::Full,

@@ -164,7 +164,10 @@ fn waves(
         if let Some(reviewed) = reviewed.filter(|_| wave == 1) {
             if options.excludes.len() > n_excluded {
                 reviewed.covers(&document)?;
-            } else if let Verdict::Without(moved) = reviewed.compare(&document, &site.facts(&planned))? {
+            } else if let Verdict::Without(moved, names) =
+                reviewed.compare(&document, &site.facts(&planned))?
+            {
+                writeln!(env.stderr, "left out, with all that depends on it: {names}")?;
                 options.excludes.extend(moved);
                 continue;
             }

@@ -55,7 +55,7 @@ pub(crate) fn plan(env: &mut Env, args: &PlanArgs) -> Result<Exit, Failure> {
     if let Some(path) = &args.out {
         publish::save(env, &document, path)?;
     }
-    let changes = !document.summary.is_empty();
+    let changes = document.changes_something();
     // The process ends here. To give back very many small things one by one would only take time.
     std::mem::forget((planned, document));
     Ok(if args.detailed_exitcode && changes { Exit::Changes } else { Exit::Done })

@@ -24,4 +24,5 @@ mod state;
 mod support;
 mod validate;
 mod waves;
+mod words;
 mod world;

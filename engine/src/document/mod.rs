@@ -332,6 +332,13 @@ pub struct Warning {
 }
 
 impl Document {
+    /// Whether something would change of what the plan is about.
+    #[must_use]
+    pub fn changes_something(&self) -> bool {
+        let records = self.goal == Goal::RefreshOnly && self.summary.record > 0;
+        records || !self.summary.is_empty()
+    }
+
     /// How much there is to do, counted; what stays as it is stands in no step and has to be told.
     #[must_use]
     pub fn count(&self, keep: usize) -> Summary {

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use fleet_lang::{Kind, Marks, Value};
-use fleet_syntax::{Diagnostic, Diagnostics, Severity};
+use fleet_syntax::{Diagnostic, Diagnostics, Severity, Span};
 
 use super::ignore::ignore;
 use super::make::Index;
@@ -73,10 +73,15 @@ impl Planner<'_> {
 
     /// What was found; a look that failed is reported and counts as nothing.
     pub(super) fn found(&mut self, address: &Address, which: Which) -> Option<Value> {
+        self.found_for(address, which, None)
+    }
+
+    /// The same for something that is declared there.
+    fn found_for(&mut self, address: &Address, which: Which, declared_at: Option<Span>) -> Option<Value> {
         match &self.sight(address, which)?.found {
             Ok(found) => found.clone(),
             Err(error) => {
-                let problem = unobservable(address, error);
+                let problem = Diagnostic { span: declared_at, ..unobservable(address, error) };
                 self.diagnostics.push(problem);
                 None
             }
@@ -85,28 +90,35 @@ impl Planner<'_> {
 
     fn seen(&mut self, instance: &Instance, wish: &Value) -> Seen {
         let address = &instance.address;
+        let declared_at = Some(instance.span);
         if let Some(recorded) = self.index.get(address) {
             let looked = self.sight(address, Which::Recorded).is_some();
-            let current =
-                if looked { self.found(address, Which::Recorded) } else { Some(recorded.value.clone()) };
+            let current = match looked {
+                true => self.found_for(address, Which::Recorded, declared_at),
+                false => Some(recorded.value.clone()),
+            };
             let why = if current.is_some() { Why::Declared } else { Why::Vanished };
             return Seen { before: current, why, looked };
         }
         if let Some(Imported { id, span, .. }) = self.imports.get(address).cloned() {
             let looked = self.sight(address, Which::Imported).is_some();
-            let before = self.found(address, Which::Imported);
+            let before = self.found_for(address, Which::Imported, declared_at);
             // What is to go may be gone.
             let is_needed = self.options.goal != Goal::Destroy;
             if looked && is_needed && before.is_none() && !self.failed(address, Which::Imported) {
                 let detail = format!("Nothing is known by the id `{id}`.");
                 let problem = Diagnostic::error(span, "nothing to import", detail).at(address.to_string());
-                self.diagnostics.push(problem);
+                let help = "correct the id, or leave the import out and let apply make it";
+                self.diagnostics.push(problem.help(help));
             }
             return Seen { before, why: Why::Imported(id), looked };
         }
         // A wish that was not yet known when we looked, or not like this, says nothing about this place.
         let about_this = self.sight(address, Which::Declared).is_some_and(|sight| sight.is_about(wish));
-        let before = if about_this { self.found(address, Which::Declared) } else { None };
+        let before = match about_this {
+            true => self.found_for(address, Which::Declared, declared_at),
+            false => None,
+        };
         let why = if before.is_some() { Why::Found } else { Why::Declared };
         // A create that was begun may still be under way: what is not there yet is looked for again before it is made.
         let may_come = before.is_none() && self.is_begun(address);
@@ -310,7 +322,10 @@ impl Planner<'_> {
         });
         let waits = block.waits_for.iter().any(|target| self.changing.contains(target));
         let seen = self.sight(address, Which::Data).is_some_and(|sight| sight.is_about(&arguments));
-        let found = if seen && !waits { self.found(address, Which::Data) } else { None };
+        let found = match seen && !waits {
+            true => self.found_for(address, Which::Data, Some(instance.span)),
+            false => None,
+        };
         let failed = seen && !waits && self.failed(address, Which::Data);
         let (action, after) = match found {
             Some(found) => (Action::Keep, with_marks(&block.entry.schema, &found, &arguments)),

@@ -117,6 +117,8 @@ pub async fn plan<'c>(
         problems.push(unknown_target(&target.to_string()));
     }
     leave_to_later(&mut plan, &state, &expansion, &graph);
+    let again = options.imports.iter().filter(|import| state.recorded.contains_key(&import.to));
+    problems.extend(again.map(|import| recorded_already(&import.to)));
     problems.extend(check::protected(&plan, &expansion));
     problems.extend(check::lint(&plan));
     if has_errors(&problems) {
@@ -162,6 +164,18 @@ async fn look(
         if !feeds {
             return Ok((observed, imports, rounds));
         }
+    }
+}
+
+fn recorded_already(address: &Address) -> Diagnostic {
+    Diagnostic {
+        severity: Severity::Error,
+        summary: "recorded already".into(),
+        detail: "The state knows what this is, and nothing else can be taken in for it.".into(),
+        span: None,
+        related: Vec::new(),
+        address: Some(address.to_string()),
+        help: Some(format!("`fleet state rm {address}` forgets it first, and leaves what is there alone")),
     }
 }
 

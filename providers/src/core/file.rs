@@ -64,11 +64,18 @@ impl ApiKind for File {
     async fn apply(self, writer: &Acting, _: Change<File>) -> Result<File, Error> {
         let path = writer.directory.join(&self.path);
         let wish = self.clone();
-        in_background(format!("cannot write `{}`", self.path), move || {
+        let written = in_background(format!("cannot write `{}`", self.path), move || {
             let content = wish.content.unwrap_or_default();
             replace(&path, content.as_bytes(), parse_mode(&wish.mode).unwrap_or(0o644))
-        })
-        .await?;
+        });
+        let directory = Path::new(&self.path).parent();
+        match directory.filter(|parent| !writer.directory.join(parent).is_dir()) {
+            Some(directory) => {
+                let help = format!("make the directory `{}` first", directory.display());
+                written.await.map_err(|error| error.help(help))?;
+            }
+            None => written.await?,
+        }
         Ok(self)
     }
 
@@ -114,7 +121,9 @@ fn look_at(directory: &Path, path: String) -> Result<Option<File>, Error> {
         Err(error) => return Err(fail(error)),
     };
     if !metadata.is_file() {
-        return Err(Error::permanent(format!("`{path}` is there, but is not a regular file")));
+        let sort = if metadata.is_dir() { "a directory" } else { "not a regular file" };
+        let error = Error::permanent(format!("`{path}` is there, but is {sort}"));
+        return Err(error.help("move it away, or choose another `path`"));
     }
     let content = String::from_utf8(fs::read(&target).map_err(fail)?).ok();
     let mode = format_mode(metadata.permissions().mode() & 0o7777);

@@ -3,7 +3,6 @@
 use fleet_engine::address::{Address, Target};
 use fleet_engine::expand::Imported;
 use fleet_engine::plan::{Goal, Options};
-use fleet_syntax::{FileId, Span};
 
 use super::apply::{Given, converge};
 use crate::configuration::VariableArgs;
@@ -34,13 +33,12 @@ pub(crate) fn import(env: &mut Env, args: &ImportArgs) -> Result<Exit, Failure> 
         let failure = Failure::new(format!("`{}` is not the address of one thing", args.address));
         return Err(failure.help("write it as `core_file.motd` or `core_file.motd[\"key\"]`"));
     };
-    let target = Target { scope: to.scope.clone(), item: Some(to.item.clone()), key: to.key.clone() };
-    let span = Span { file: FileId(0), start: 0, end: 0 };
+    let target = Target::from(&to);
     let options = Options {
         goal: Goal::RefreshOnly,
         targets: vec![target],
         refresh: true,
-        imports: vec![Imported { to, id: args.id.as_str().into(), span }],
+        imports: vec![Imported { to, id: args.id.as_str().into(), span: None }],
         ..Options::default()
     };
     converge(env, &args.variables, options, &args.given, None)

@@ -65,6 +65,12 @@ fn what_is_recorded_already_is_not_imported_again() {
         assert!(said.contains("recorded already (in core_file.a)"), "{said}");
         assert!(said.contains("help: `fleet state rm core_file.a`"), "{said}");
     }
+    site.fleet(["state", "rm", "core_file.a"]).ok();
+    let said = site.fleet(["import", "core_file.a", "none.txt"]).failed();
+    assert!(
+        said.contains("Nothing is known by the id `none.txt`") && said.contains("main.fleet.hcl:2:1"),
+        "{said}"
+    );
     let said = site.fleet(["import", "core_file.nobody", "b.txt"]).failed();
     assert!(said.contains("Nothing that is declared or recorded is `core_file.nobody`"), "{said}");
 }
@@ -125,4 +131,19 @@ fn a_plan_that_is_applied_in_part_names_what_moved() {
     );
     ran.ok();
     assert_eq!((site.read("a.txt"), site.read("b.txt")), ("new".into(), "odd".into()));
+}
+
+#[test]
+fn a_replacement_whose_first_part_is_in_doubt_is_in_doubt() {
+    let site = site(FILE);
+    site.fleet(["apply", "--auto-approve"]).ok();
+    let args = ["apply", "--auto-approve", "--replace", "core_file.a", "--step-timeout", "0s", "--json"];
+    let ran = site.fleet(args);
+    let last = ran.stdout.lines().last().unwrap();
+    let last: serde_json::Value = serde_json::from_str(last).unwrap();
+    assert_eq!((&last["type"], &last["counts"]["unknown"]), (&"finished".into(), &1.into()), "{last}");
+    assert_eq!(last["steps"][0]["outcome"], "unknown", "{last}");
+    assert!(!ran.stdout.contains("skipped\",\"because\":\"core_file.a\""), "{}", ran.stdout);
+    site.fleet(["apply", "--auto-approve"]).ok();
+    assert_eq!((site.fleet(["plan"]).ok(), site.read("a.txt")), ("No changes.\n".into(), "a".into()));
 }

@@ -363,7 +363,7 @@ impl<'a> Driver<'a, '_> {
         listener.hear(&Event::StepEnded { object: &object, action: part, outcome: &outcome, elapsed });
         let is_replaced = matches!(action, Action::Replace { .. });
         let object = if is_replaced { Object::current(object.address) } else { object };
-        self.note(object, action, outcome, elapsed);
+        self.ledger.note(object, Entry { action, outcome, elapsed });
         if is_done { self.schedule.done(task) } else { self.fail(task) }
     }
 
@@ -405,6 +405,8 @@ impl<'a> Driver<'a, '_> {
             let Status::Skipped(because) = self.schedule.status(skipped) else { continue };
             let Some((object, action)) = self.subject(skipped) else { continue };
             let outcome = match self.address(because) {
+                // The other part of a replacement has said it all.
+                Some(because) if because == object.address && object.deposed.is_none() => continue,
                 Some(because) => Outcome::Skipped(because),
                 None => Outcome::Failed(Failure::new("a value that it needs cannot be evaluated")),
             };
@@ -421,21 +423,7 @@ impl<'a> Driver<'a, '_> {
             outcome: &outcome,
             elapsed: Duration::ZERO,
         });
-        self.note(object, action, outcome, Duration::ZERO);
-    }
-
-    fn note(&mut self, object: Object, action: Action, outcome: Outcome, elapsed: Duration) {
-        // A replacement has two parts; the worse one counts.
-        let entry = Entry { action, outcome, elapsed };
-        match self.ledger.entries.entry(object) {
-            std::collections::btree_map::Entry::Vacant(vacant) => _ = vacant.insert(entry),
-            std::collections::btree_map::Entry::Occupied(mut known) => {
-                if known.get().outcome == Outcome::Done || entry.outcome != Outcome::Done {
-                    let elapsed = known.get().elapsed + entry.elapsed;
-                    known.insert(Entry { elapsed, ..entry });
-                }
-            }
-        }
+        self.ledger.note(object, Entry { action, outcome, elapsed: Duration::ZERO });
     }
 
     /// What was never begun, and what was left alone half-way.

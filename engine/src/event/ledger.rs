@@ -1,6 +1,6 @@
 //! How every step of a run ended.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, btree_map};
 use std::time::Duration;
 
 use serde::ser::SerializeStruct;
@@ -58,6 +58,21 @@ impl Ledger {
     pub fn done(&self, such: impl Fn(Action) -> bool) -> usize {
         let done = |entry: &&Entry| entry.outcome == Outcome::Done && such(entry.action);
         self.entries.values().filter(done).count()
+    }
+
+    /// Notes how a step ended. A replacement has two parts; the worse one counts, and both take their time.
+    pub fn note(&mut self, object: Object, entry: Entry) {
+        match self.entries.entry(object) {
+            btree_map::Entry::Vacant(vacant) => _ = vacant.insert(entry),
+            btree_map::Entry::Occupied(mut known) => {
+                let known = known.get_mut();
+                let elapsed = known.elapsed.saturating_add(entry.elapsed);
+                if entry.outcome.gravity() >= known.outcome.gravity() {
+                    *known = entry;
+                }
+                known.elapsed = elapsed;
+            }
+        }
     }
 
     /// Adds a later part of the same run.

@@ -43,6 +43,18 @@ pub enum Effect {
 }
 
 impl Outcome {
+    /// How much it takes to go on from here: who does not know what was done has to look.
+    #[must_use]
+    pub fn gravity(&self) -> u8 {
+        match self {
+            Outcome::Done => 0,
+            Outcome::NotStarted => 1,
+            Outcome::Skipped(_) => 2,
+            Outcome::Failed(_) => 3,
+            Outcome::Unknown(_) => 4,
+        }
+    }
+
     /// The word for it, as JSON has it.
     #[must_use]
     pub fn word(&self) -> &'static str {

@@ -101,3 +101,27 @@ fn a_ledger_counts_and_lists_what_it_holds() {
         }),
     );
 }
+
+#[test]
+fn of_two_parts_of_a_step_the_worse_one_counts() {
+    let outcomes = [
+        Outcome::Done,
+        Outcome::NotStarted,
+        Outcome::Skipped(object("b", None).address),
+        Outcome::Failed(Failure::new("no")),
+        Outcome::Unknown("no answer".into()),
+    ];
+    let second = Duration::from_secs(1);
+    for (i, first) in outcomes.iter().enumerate() {
+        for (j, then) in outcomes.iter().enumerate() {
+            let mut ledger = Ledger::default();
+            for outcome in [first, then] {
+                let action = Action::Replace { create_first: false };
+                let entry = Entry { action, outcome: outcome.clone(), elapsed: second };
+                ledger.note(object("a", None), entry);
+            }
+            let entry = &ledger.entries[&object("a", None)];
+            assert_eq!((&entry.outcome, entry.elapsed), (&outcomes[i.max(j)], 2 * second));
+        }
+    }
+}

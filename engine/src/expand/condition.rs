@@ -82,7 +82,7 @@ impl<'c> Walk<'_, 'c> {
                 self.expansion.imports.push(Imported {
                     to: Address { scope, item, key },
                     id,
-                    span: import.header,
+                    span: Some(import.header),
                 });
             }
         }

@@ -160,8 +160,8 @@ pub struct Imported {
     pub to: Address,
     /// What the provider knows it by.
     pub id: Arc<str>,
-    /// Where that is said.
-    pub span: Span,
+    /// Where that is said; nowhere if it is not in the configuration.
+    pub span: Option<Span>,
 }
 
 /// A block whose instances cannot be told yet.

@@ -107,6 +107,7 @@ impl Planner<'_> {
             let is_needed = self.options.goal != Goal::Destroy;
             if looked && is_needed && before.is_none() && !self.failed(address, Which::Imported) {
                 let detail = format!("Nothing is known by the id `{id}`.");
+                let span = span.unwrap_or(instance.span);
                 let problem = Diagnostic::error(span, "nothing to import", detail).at(address.to_string());
                 let help = "correct the id, or leave the import out and let apply make it";
                 self.diagnostics.push(problem.help(help));

@@ -131,7 +131,7 @@ fn each_field_that_changes_in_the_file_is_planned_alone() {
     check("first", "second", &["~ core_file.a", "~ content"]);
     check("0600", "0640", &["~ core_file.b", "~ mode"]);
     check("b.txt", "c.txt", &["-/+ core_file.b", "~ path"]);
-    check("one", "two", &["~ core_file.b", "~ content", "~ core_value.v", "~ input"]);
+    check("one", "two", &["~ core_file.b", "~ content", "~ core_value.v", "~ input", "~ output"]);
 }
 
 #[test]

@@ -140,7 +140,7 @@ impl Body<'_> {
         }
     }
 
-    /// The attributes that change, with those that nobody knows any more because of it.
+    /// The attributes that change, with the results that are others because of it or that nobody knows any more.
     fn changes(&mut self, step: &Step) {
         let (before, after) = (step.before.as_ref(), step.after.as_ref());
         let names: BTreeSet<&String> = before.into_iter().chain(after).flat_map(BTreeMap::keys).collect();
@@ -150,7 +150,9 @@ impl Body<'_> {
             let before = present(before.and_then(|entries| entries.get(name)));
             let after = present(after.and_then(|entries| entries.get(name)));
             let change = step.changes.iter().find(|change| change.attribute == *name);
-            let follows = before != after && after.is_some_and(Shown::awaits_something);
+            // What cannot be read back has nothing before it, and is no change unless it is said to be one.
+            let can_be_told = |after: &Shown| after.awaits_something() || !after.hides();
+            let follows = before != after && after.is_none_or(can_be_told);
             if change.is_some() || follows {
                 let forces = change.is_some_and(|change| change.forces_replacement);
                 let note = forces.then_some("forces replacement");

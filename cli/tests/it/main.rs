@@ -9,6 +9,7 @@ mod console;
 mod converge;
 mod fmt;
 mod frame;
+mod golden;
 mod init;
 mod interrupt;
 mod kills;

@@ -99,14 +99,13 @@ impl Site {
         self.configuration.outside.stage = Stage::Planning(then);
     }
 
-    /// Looks at reality and compares; `None` if something is wrong, which was said.
+    /// Looks at reality and compares; or what is wrong.
     pub(crate) fn plan(
         &self,
-        env: &mut Env,
         state: State,
         options: &Options,
         listener: &dyn Listener,
-    ) -> Result<Option<Planned<'_>>, Failure> {
+    ) -> Result<Result<Planned<'_>, Diagnostics>, Failure> {
         self.vault.want(match options.resolve_secrets {
             true => Wanted::All,
             false => Wanted::Only(self.provider_secrets.clone()),
@@ -122,15 +121,9 @@ impl Site {
             listener,
         };
         let planned = self.runtime.block_on(plan(&sources, state, options));
-        if let Some(failure) = self.vault.failure() {
-            return Err(failure);
-        }
-        match planned {
-            Ok(planned) => Ok(Some(planned)),
-            Err(problems) => {
-                self.tell(env, &problems)?;
-                Ok(None)
-            }
+        match self.vault.failure() {
+            Some(failure) => Err(failure),
+            None => Ok(planned),
         }
     }
 
@@ -218,9 +211,14 @@ impl Site {
     /// Says what is wrong; false if that stops the run.
     pub(crate) fn tell(&self, env: &mut Env, problems: &Diagnostics) -> Result<bool, Failure> {
         if !problems.is_empty() {
-            diagnostics::report(env, problems, &self.configuration.sources)?;
+            diagnostics::report(env, problems, self.sources())?;
         }
         Ok(!has_errors(problems))
+    }
+
+    /// The texts that places lie in.
+    pub(crate) fn sources(&self) -> &fleet_syntax::Sources {
+        &self.configuration.sources
     }
 }
 

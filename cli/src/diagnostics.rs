@@ -28,6 +28,11 @@ pub fn json(diagnostics: &[Diagnostic], sources: &Sources) -> String {
     json::render(&sorted(diagnostics), sources)
 }
 
+/// The diagnostics one by one, for programs that are told of a run.
+pub(crate) fn items<'a>(diagnostics: &'a [Diagnostic], sources: &'a Sources) -> Vec<json::Item<'a>> {
+    sorted(diagnostics).into_iter().map(|diagnostic| json::item(diagnostic, sources)).collect()
+}
+
 /// Writes the diagnostics to standard error, after all output so far.
 pub fn report(env: &mut Env, diagnostics: &[Diagnostic], sources: &Sources) -> io::Result<()> {
     env.stdout.flush()?;

@@ -98,6 +98,9 @@ pub(super) fn converge(
     }
     let mut run = Run { database: &database, progress: &progress, ledger: Ledger::default(), lost: None };
     let exit = waves(env, &site, options, given, reviewed, &mut run);
+    if let Err(failure) = &exit {
+        progress.say_failure(failure);
+    }
     progress.hear(&Event::Finished { ledger: &run.ledger });
     let (summary, lost) = (run.summary(), run.lost);
     let closed = site.runtime.block_on(database.close(summary));
@@ -158,8 +161,16 @@ fn waves(
     loop {
         let state = site.runtime.block_on(database.read());
         let state = state.map_err(|e| if wave > 1 { memory::stopped(&e) } else { memory::failure(&e) })?;
-        let Some(planned) = site.plan(env, state, &options, progress)? else { return Ok(Exit::Failed) };
+        let planned = site.plan(state, &options, progress)?;
         progress.pause();
+        let planned = match planned {
+            Ok(planned) => planned,
+            Err(problems) => {
+                progress.say_diagnostics(&problems, site.sources());
+                site.tell(env, &problems)?;
+                return Ok(Exit::Failed);
+            }
+        };
         let document = site.document(&planned, &options);
         if let Some(reviewed) = reviewed.filter(|_| wave == 1) {
             if options.excludes.len() > n_excluded {
@@ -172,6 +183,8 @@ fn waves(
                 continue;
             }
         }
+        progress.say_diagnostics(&planned.warnings, site.sources());
+        progress.say_planned(wave, &document.summary);
         publish::print_text(env, &document)?;
         let (changes, waits) = (planned.plan.changes_anything(), !planned.plan.deferred.is_empty());
         let is_approved = given.auto_approve || (reviewed.is_some() && wave == 1);
@@ -193,6 +206,7 @@ fn waves(
         progress.pause();
         // What the plan said already is not said again.
         problems.retain(|problem| !said.contains(problem));
+        progress.say_diagnostics(&problems, site.sources());
         let good = site.tell(env, &problems)? && of_wave.all_done() && lost.is_none();
         if changes || !of_wave.entries.is_empty() {
             writeln!(env.stdout, "{}", summary(&of_wave))?;

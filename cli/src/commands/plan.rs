@@ -49,7 +49,13 @@ pub(crate) fn plan(env: &mut Env, args: &PlanArgs) -> Result<Exit, Failure> {
     let Some(site) = Site::open(env, &args.variables, Purpose::Plan)? else { return Ok(Exit::Failed) };
     let state = site.runtime.block_on(fleet_store::read(&site.place.backend));
     let state = state.map_err(|e| memory::failure(&e))?;
-    let Some(planned) = site.plan(env, state, &options, &())? else { return Ok(Exit::Failed) };
+    let planned = match site.plan(state, &options, &())? {
+        Ok(planned) => planned,
+        Err(problems) => {
+            site.tell(env, &problems)?;
+            return Ok(Exit::Failed);
+        }
+    };
     let document = site.document(&planned, &options);
     publish::print(env, &document, &args.format)?;
     if let Some(path) = &args.out {

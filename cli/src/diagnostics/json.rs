@@ -18,8 +18,9 @@ struct Document<'a> {
     diagnostics: Vec<Item<'a>>,
 }
 
+/// One diagnostic.
 #[derive(Serialize)]
-struct Item<'a> {
+pub(crate) struct Item<'a> {
     severity: &'static str,
     summary: &'a str,
     detail: &'a str,
@@ -83,7 +84,7 @@ pub(super) fn render(diagnostics: &[&Diagnostic], sources: &Sources) -> String {
     text
 }
 
-fn item<'a>(diagnostic: &'a Diagnostic, sources: &'a Sources) -> Item<'a> {
+pub(super) fn item<'a>(diagnostic: &'a Diagnostic, sources: &'a Sources) -> Item<'a> {
     let related = diagnostic.related.iter();
     Item {
         severity: match diagnostic.severity {

@@ -22,14 +22,16 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use fleet_engine::clock::Clock;
+use fleet_engine::document::Summary;
 use fleet_engine::event::{Event, Listener};
+use fleet_syntax::{Diagnostic, Sources};
 use serde::Serialize;
 
 use self::live::Live;
 use self::plain::Plain;
 pub use self::stream::Stream;
 pub use self::words::summary;
-use crate::{Env, Failure, log};
+use crate::{Env, Failure, diagnostics, log};
 
 /// How a run is to be told.
 #[derive(Clone, Debug, Default, clap::Args)]
@@ -63,6 +65,29 @@ struct Version<'a> {
     format_version: &'static str,
     fleet: &'static str,
     command: &'a str,
+}
+
+/// What is wrong, as a line of a stream.
+#[derive(Serialize)]
+struct Told<T> {
+    r#type: &'static str,
+    #[serde(flatten)]
+    what: T,
+}
+
+/// Why a command could not do its work, as a line of a stream.
+#[derive(Serialize)]
+struct Stopped<'a> {
+    message: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    help: Option<&'a str>,
+}
+
+/// What a wave is about to do, as a line of a stream.
+#[derive(Serialize)]
+struct Planned<'a> {
+    wave: usize,
+    summary: &'a Summary,
 }
 
 impl Progress {
@@ -104,6 +129,26 @@ impl Progress {
     pub fn say(&self, event: &impl Serialize) {
         for stream in self.streams() {
             stream.write(event);
+        }
+    }
+
+    /// Tells programs what is wrong with the configuration, or with what it stands for.
+    pub(crate) fn say_diagnostics(&self, diagnostics: &[Diagnostic], sources: &Sources) {
+        for what in diagnostics::items(diagnostics, sources) {
+            self.say(&Told { r#type: "diagnostic", what });
+        }
+    }
+
+    /// Tells programs what a wave is about to do.
+    pub(crate) fn say_planned(&self, wave: usize, summary: &Summary) {
+        self.say(&Told { r#type: "planned", what: Planned { wave, summary } });
+    }
+
+    /// Tells programs why a command could not do its work.
+    pub(crate) fn say_failure(&self, failure: &Failure) {
+        if let Failure::Message { summary, help } = failure {
+            let what = Stopped { message: summary, help: help.as_deref() };
+            self.say(&Told { r#type: "error", what });
         }
     }
 

@@ -70,6 +70,40 @@ fn a_run_for_programs_beside_that_for_people() {
     assert_eq!(types(&site.read("events.jsonl")), types(&alone));
 }
 
+#[test]
+fn programs_are_told_what_is_planned_and_what_is_wrong() {
+    let site = Site::empty();
+    let check = |text: &str, args: &[&str], kind: &str, fields: &[&str], expected: &[&str]| {
+        site.write("main.fleet.hcl", text);
+        let ran = site.fleet_words(&[&["apply", "--json"], args].concat());
+        let lines = lines(&ran.stdout);
+        assert_eq!(told(&lines, kind, fields), [expected], "{}", ran.stdout);
+        assert_eq!(lines.last().unwrap()["type"], "finished");
+        ran.exit
+    };
+    let value = "resource \"core_value\" \"v\" {}\n";
+    let exit = check(value, &[], "error", &["message"], &["with `--json` nobody is asked, nothing was done"]);
+    assert_eq!(exit, Exit::Failed);
+    let wrong = ["error", "unknown address", "core_value.w"];
+    let exit = check(
+        value,
+        &["--target", "core_value.w"],
+        "diagnostic",
+        &["severity", "summary", "address"],
+        &wrong,
+    );
+    assert_eq!(exit, Exit::Failed);
+    let exit = check(value, &["--auto-approve"], "planned", &["wave"], &["1"]);
+    assert_eq!(exit, Exit::Done);
+    let failing = format!(
+        "{value}check \"c\" {{\n  assert {{\n    condition     = core_value.v.id == \"\"\n    error_message = \"odd\"\n  }}\n}}\n"
+    );
+    let warning = ["warning", "check `c` does not hold", "odd"];
+    let exit =
+        check(&failing, &["--auto-approve"], "diagnostic", &["severity", "summary", "detail"], &warning);
+    assert_eq!(exit, Exit::Done);
+}
+
 fn told_types(lines: &[Json]) -> Vec<String> {
     lines.iter().map(|line| line["type"].as_str().unwrap().to_owned()).collect()
 }

@@ -5,6 +5,7 @@
 mod approval;
 mod child;
 mod conditions;
+mod configured;
 mod console;
 mod converge;
 mod fmt;

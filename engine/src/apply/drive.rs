@@ -19,7 +19,7 @@ use crate::address::Address;
 use crate::event::{Entry, Event, Failure, Ledger, Outcome};
 use crate::expand::{Again, Expansion, Surroundings};
 use crate::interrupt::Urgency;
-use crate::plan::{Action, Goal, Planned, Step, ignore, normal, normal_data, usable};
+use crate::plan::{Action, Goal, Planned, Settings, Step, ignore, normal, normal_data, usable};
 use crate::resource::BoxFuture;
 use crate::schema::{Schema, Sort};
 use crate::scope::{NodeId, NodeItem};
@@ -41,7 +41,7 @@ pub async fn apply<'c>(
     let Tasks { tasks, schedule, needed, secrets } = tasks(&planned, window);
     let steps = planned.plan.steps.values().filter(|step| step.action.changes_the_world()).count();
     hands.listener.hear(&Event::WaveStarted { wave, steps });
-    let Planned { plan, expansion, shadow, state, settled, .. } = planned;
+    let Planned { plan, expansion, shadow, state, settled, settings, .. } = planned;
     let placeholders = surroundings.with_placeholders();
     let sessions = plan.steps.values().chain(plan.deposed.values().flat_map(BTreeMap::values));
     let worker = Worker::new(hands, sessions.map(|step| &step.record.session));
@@ -54,6 +54,7 @@ pub async fn apply<'c>(
         plan_steps: &plan.steps,
         older: &plan.deposed,
         state: &state,
+        settings: &settings,
         again: Again::new(expansion, surroundings),
         shadow: shadow.map(|shadow| Again::new(shadow, &placeholders)),
         tasks,
@@ -90,6 +91,8 @@ struct Driver<'a, 'c> {
     plan_steps: &'a BTreeMap<Address, Step>,
     older: &'a BTreeMap<Address, BTreeMap<u32, Step>>,
     state: &'a State,
+    /// The settings that things were looked at with.
+    settings: &'a Settings,
     again: Again<'a, 'c>,
     /// The same with placeholders for secrets: it says how sensitive values are made.
     shadow: Option<Again<'a, 'c>>,
@@ -219,7 +222,7 @@ impl<'a> Driver<'a, '_> {
             Task::Remove(object) => {
                 let step = self.step_of(&object);
                 let Some(step) = step else { return self.schedule.done(task) };
-                let settings = self.settings(step);
+                let settings = self.settings_to_remove(step);
                 let worker = self.worker;
                 let successor = (object.deposed.is_some()).then(|| self.current(&object.address)).flatten();
                 let removal = Removal { object, step, settings, successor, state: self.state };
@@ -323,6 +326,11 @@ impl<'a> Driver<'a, '_> {
         settings.and_then(usable)
     }
 
+    /// What goes may have to go before the settings are known that others will be made with.
+    fn settings_to_remove(&self, step: &Step) -> Option<Value> {
+        self.settings(step).or_else(|| self.settings.get(&step.record.session).cloned())
+    }
+
     fn step_of(&self, object: &Object) -> Option<&'a Step> {
         let older = object.deposed.and_then(|number| self.older.get(&object.address)?.get(&number));
         older.or_else(|| self.plan_steps.get(&object.address))
@@ -410,7 +418,10 @@ impl<'a> Driver<'a, '_> {
                 Some(because) => Outcome::Skipped(because),
                 None => Outcome::Failed(Failure::new("a value that it needs cannot be evaluated")),
             };
-            self.tell(object, action, outcome);
+            // Of the two parts of a replacement one is enough to be told.
+            if self.ledger.entries.get(&object).is_none_or(|known| known.outcome != outcome) {
+                self.tell(object, action, outcome);
+            }
         }
     }
 

@@ -54,7 +54,8 @@ enum Turn {
 /// The way to one session.
 struct Line {
     room: Semaphore,
-    connected: Mutex<Option<Connected>>,
+    /// With the settings that it was made with: these may change while a plan is applied.
+    connected: Mutex<Option<(Value, Connected)>>,
 }
 
 /// Both sides of a session.
@@ -415,12 +416,14 @@ impl<'a> Worker<'a> {
         };
         let line = self.sessions.get(session).expect("every session of the plan has a line");
         let mut connected = line.connected.lock().await;
-        if let Some(connected) = &*connected {
+        if let Some((with, connected)) = &*connected
+            && with == settings
+        {
             return Ok(connected.clone());
         }
         let reader = self.hands.readers.reader(session, settings).await.map_err(failed)?;
         let writer = self.hands.writers.writer(session, settings).await.map_err(failed)?;
-        Ok(connected.insert(Connected { reader, writer }).clone())
+        Ok(connected.insert((settings.clone(), Connected { reader, writer })).1.clone())
     }
 
     /// Waits until the world may be touched once more; `None` if the run is to end before that.

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use fleet_lang::Value;
 use fleet_syntax::diagnostic::has_errors;
 use fleet_syntax::{Diagnostic, Diagnostics, Severity};
 
@@ -23,7 +24,7 @@ use crate::expand::{ArgumentsOnly, Expansion, Imported, Surroundings, expand};
 use crate::graph::{self, Graph};
 use crate::observe::{Observed, observe};
 use crate::outline::Outline;
-use crate::provider::Readers;
+use crate::provider::{Readers, Session};
 use crate::seal::Sealer;
 use crate::state::{Recorded, State, Write};
 
@@ -60,9 +61,14 @@ pub struct Planned<'c> {
     pub settled: Vec<Write>,
     /// What was seen.
     pub observed: Observed,
+    /// The settings of the provider configurations that were asked, as they are until something is done.
+    pub settings: Settings,
     /// What should be told, but does not stop anything.
     pub warnings: Diagnostics,
 }
+
+/// The settings of provider configurations.
+pub type Settings = BTreeMap<Session, Value>;
 
 /// The records by their addresses, for those who ask for very many of them.
 pub(super) type Index<'a> = HashMap<&'a Address, &'a Recorded>;
@@ -79,7 +85,8 @@ pub async fn plan<'c>(
     let serial = state.serial;
     let outline = Outline::of(sources.config, sources.surroundings.catalog);
     let moves = apply_moves(&outline.scopes, &mut state);
-    let (mut observed, imports, rounds) = look(sources, &outline, &state, options).await?;
+    let looked = look(sources, &outline, &state, options).await?;
+    let Looked { mut observed, settings, imports, rounds } = looked;
     let settled = settle(&mut state, &mut observed, sources.surroundings.catalog, sources.sealer);
     // All of that is still to be written.
     state.serial = serial;
@@ -128,7 +135,16 @@ pub async fn plan<'c>(
     let is_named = |address: &Address| !moves.contains_key(address) || plan.steps.contains_key(address);
     let settled = settled.writes.into_iter().filter(|(address, _)| is_named(address));
     let settled = settled.map(|(_, write)| write).collect();
-    Ok(Planned { plan, expansion, shadow, graph, state, settled, observed, warnings: problems })
+    Ok(Planned { plan, expansion, shadow, graph, state, settled, observed, settings, warnings: problems })
+}
+
+/// What was seen, and how.
+struct Looked {
+    observed: Observed,
+    settings: Settings,
+    /// What is taken in, by who takes it.
+    imports: BTreeMap<Address, Imported>,
+    rounds: usize,
 }
 
 /// Looks at everything, in as many rounds as it takes.
@@ -137,9 +153,10 @@ async fn look(
     outline: &Outline<'_>,
     state: &State,
     options: &Options,
-) -> Result<(Observed, BTreeMap<Address, Imported>, usize), Diagnostics> {
+) -> Result<Looked, Diagnostics> {
     let mut observed = Observed::default();
     let index: Index<'_> = state.recorded.iter().collect();
+    let mut settings = Settings::new();
     let mut rounds = 0;
     loop {
         let mut looker = Looker::new(state, &index, sources.readers, options, &observed);
@@ -155,14 +172,19 @@ async fn look(
         let imports = expansion.imports.iter().chain(&options.imports);
         let imports = imports.map(|import| (import.to.clone(), import.clone())).collect();
         if questions.is_empty() || rounds == MOST_ROUNDS {
-            return Ok((observed, imports, rounds));
+            return Ok(Looked { observed, settings, imports, rounds });
+        }
+        for question in questions.values() {
+            if !settings.contains_key(&question.session) {
+                settings.insert(question.session.clone(), question.settings.clone());
+            }
         }
         let feeds = questions.values().any(|question| matches!(question.ask, crate::observe::Ask::Data(_)));
         observed.extend(observe(sources.readers, sources.clock, sources.listener, questions).await);
         rounds += 1;
         // Only what data says can decide what else to look at.
         if !feeds {
-            return Ok((observed, imports, rounds));
+            return Ok(Looked { observed, settings, imports, rounds });
         }
     }
 }

@@ -35,7 +35,7 @@ use crate::state::Recorded;
 pub(crate) use compare::{next_number, with_marks};
 pub(crate) use ignore::ignore;
 pub(crate) use look::{begun, usable, wished};
-pub use make::{Planned, Sources, plan};
+pub use make::{Planned, Settings, Sources, plan};
 pub use remembered::Remembered;
 
 /// What will be done. Steps that keep things as they are stand in it too.

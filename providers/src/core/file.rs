@@ -121,8 +121,7 @@ fn look_at(directory: &Path, path: String) -> Result<Option<File>, Error> {
         Err(error) => return Err(fail(error)),
     };
     if !metadata.is_file() {
-        let sort = if metadata.is_dir() { "a directory" } else { "not a regular file" };
-        let error = Error::permanent(format!("`{path}` is there, but is {sort}"));
+        let error = Error::permanent(format!("`{path}` is there, but is not a regular file"));
         return Err(error.help("move it away, or choose another `path`"));
     }
     let content = String::from_utf8(fs::read(&target).map_err(fail)?).ok();

@@ -32,7 +32,8 @@ use crate::{Env, Exit, Failure, memory, publish};
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct ApplyArgs {
-    /// Apply exactly the plan that was saved here with `fleet plan --out`; it was reviewed, so nobody is asked
+    /// Apply exactly the plan that was saved here with `fleet plan --out`; it was reviewed, so that nobody is asked but
+    /// for what it left to be decided later
     #[arg(value_name = "PLAN")]
     plan: Option<PathBuf>,
     /// If something that the plan relied on has moved, do at least what is not affected

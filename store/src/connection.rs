@@ -7,7 +7,6 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use fleet_engine::state::{StoreError, StoreErrorKind};
-use futures_util::TryStreamExt;
 use rustix::fs::{Access, access};
 use sqlx::postgres::{PgArguments, PgConnectOptions, PgConnection, PgRow};
 use sqlx::sqlite::{
@@ -50,6 +49,15 @@ pub(crate) enum Arg<'a> {
 pub(crate) enum Column {
     Int(&'static str),
     Text(&'static str),
+}
+
+/// What was taken of a large table.
+#[derive(Clone, Debug)]
+pub(crate) struct Taken {
+    /// How many rows.
+    pub(crate) rows: usize,
+    /// The largest of their keys.
+    pub(crate) largest: (String, i64),
 }
 
 /// A row of an answer.
@@ -182,44 +190,47 @@ impl Connection {
         })
     }
 
-    /// Reads a table that may have very many rows of one state, `$1`: they come many at a time, as a JSON array of arrays.
-    /// To fetch them one by one takes several times as long. Mostly, they are in the order of the first column. While
-    /// some are taken, the database prepares the next.
+    /// Reads a table that may have very many rows of one state: they come many at a time, as a JSON array of arrays. To
+    /// fetch them one by one takes several times as long. Mostly, they are in the order of their keys.
+    ///
+    /// The key of a row is a text and perhaps a number; `take` says how many rows there were and the largest key.
     pub(crate) async fn chunks(
         &mut self,
         table: &str,
         columns: &[&str],
+        (text, number): (&str, Option<&str>),
         backend: &Backend,
-        mut take: impl FnMut(&str) -> Result<(), StoreError>,
+        mut take: impl FnMut(&str) -> Result<Taken, StoreError>,
     ) -> Result<(), StoreError> {
         let failed = |e| of_sqlx(&e, backend, "read");
-        let state = [Arg::Text(backend.name())];
-        let (group, build) = match self {
-            Connection::Sqlite(_) => ("json_group_array", "json_array"),
-            Connection::Postgres(_) => ("json_agg", "json_build_array"),
+        let columns = columns.join(", ");
+        let state = Arg::Text(backend.name());
+        if let Connection::Postgres(_) = self {
+            let sql = format!(
+                "SELECT CAST(json_agg(json_build_array({columns})) AS TEXT) FROM (SELECT {columns}, \
+                 row_number() OVER (ORDER BY {text}) / {ROWS_AT_ONCE} AS chunk FROM {table} WHERE state = $1) AS all_of_it \
+                 GROUP BY chunk ORDER BY chunk"
+            );
+            let chunks = self.rows(&sql, &[state]).await.map_err(failed)?;
+            return chunks.iter().try_for_each(|chunk| take(chunk.get(0).map_err(failed)?).map(drop));
+        }
+        // To number the rows would take SQLite longer than to go through them a part at a time.
+        let (after, order) = match number {
+            Some(number) => (format!("({text}, {number}) > ($2, $3)"), format!("{text}, {number}")),
+            None => (format!("{text} > $2 AND $3 IS NOT NULL"), text.to_owned()),
         };
-        let (first, columns) = (columns[0], columns.join(", "));
         let sql = format!(
-            "SELECT CAST({group}({build}({columns})) AS TEXT) FROM \
-             (SELECT {columns}, row_number() OVER (ORDER BY {first}) / {ROWS_AT_ONCE} AS chunk \
-              FROM {table} WHERE state = $1) AS numbered GROUP BY chunk ORDER BY chunk"
+            "SELECT json_group_array(json_array({columns})) FROM (SELECT {columns} FROM {table} \
+             WHERE state = $1 AND {text} >= $2 AND {after} ORDER BY {order} LIMIT {ROWS_AT_ONCE})"
         );
-        let sql = AssertSqlSafe(sql);
-        match self {
-            Connection::Sqlite(connection) => {
-                let query = sqlx::query_with(sql, bound::<SqliteArguments>(&state).map_err(failed)?);
-                let mut chunks = query.fetch(&mut **connection);
-                while let Some(chunk) = chunks.try_next().await.map_err(failed)? {
-                    take(chunk.try_get(0).map_err(failed)?)?;
-                }
-            }
-            Connection::Postgres(connection) => {
-                let query = sqlx::query_with(sql, bound::<PgArguments>(&state).map_err(failed)?);
-                let mut chunks = query.fetch(&mut **connection);
-                while let Some(chunk) = chunks.try_next().await.map_err(failed)? {
-                    take(chunk.try_get(0).map_err(failed)?)?;
-                }
-            }
+        // Every key is larger than this one.
+        let mut last = Taken { rows: ROWS_AT_ONCE, largest: (String::new(), i64::MIN) };
+        while last.rows == ROWS_AT_ONCE {
+            let (text, number) = &last.largest;
+            let args = [state, Arg::Text(text), Arg::Int(*number)];
+            let rows = self.rows(&sql, &args).await.map_err(failed)?;
+            let chunk = rows.first().ok_or_else(|| failed(sqlx::Error::RowNotFound))?;
+            last = take(chunk.get(0).map_err(failed)?)?;
         }
         Ok(())
     }

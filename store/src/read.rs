@@ -45,34 +45,37 @@ async fn all(connection: &mut Connection, backend: &Backend) -> Result<State, St
 
     let mut common = Common::default();
     let add = |chunk: &str| {
-        let sets = rows::json::<Vec<Set<'_>>>(chunk)?;
-        sets.iter().try_for_each(|set| common.add_set(set))
+        let (sets, taken) = Set::of_chunk(chunk)?;
+        sets.iter().try_for_each(|set| common.add_set(set)).map(|()| taken)
     };
-    connection.chunks("dependencies", &["digest", "targets"], backend, add).await?;
+    connection.chunks("dependencies", &["digest", "targets"], ("digest", None), backend, add).await?;
+    let key = ("address", Some("deposed"));
     let mut recorded = Vec::new();
     let add = |chunk: &str| {
-        for row in rows::json::<Vec<Record<'_>>>(chunk)? {
+        let (records, taken) = Record::of_chunk(chunk)?;
+        for row in records {
             let (Object { address, deposed }, record) = common.record(&row)?;
             match deposed {
                 None => recorded.push((address, record)),
                 Some(number) => _ = state.deposed.entry(address).or_default().insert(number, record),
             }
         }
-        Ok(())
+        Ok(taken)
     };
-    connection.chunks("resources", &RECORD_READ, backend, add).await?;
+    connection.chunks("resources", &RECORD_READ, key, backend, add).await?;
     // They come nearly in order, which a tree that is built in one go makes use of.
     state.recorded = recorded.into_iter().collect();
     let columns = [&RECORD_READ[..], &["operation"]].concat();
     let add = |chunk: &str| {
-        for row in rows::json::<Vec<Record<'_>>>(chunk)? {
+        let (records, taken) = Record::of_chunk(chunk)?;
+        for row in records {
             let operation = rows::operation(row.operation.as_deref().unwrap_or_default())?;
             let (object, record) = common.record(&row)?;
             state.intents.insert(object, Intent { operation, record });
         }
-        Ok(())
+        Ok(taken)
     };
-    connection.chunks("journal", &columns, backend, add).await?;
+    connection.chunks("journal", &columns, key, backend, add).await?;
     let outputs = "SELECT name, value, sensitive FROM outputs WHERE state = $1";
     for row in connection.rows(outputs, &name).await.map_err(failed)? {
         let output = rows::output(rows::column(&row, 1)?, rows::column(&row, 2)?)?;

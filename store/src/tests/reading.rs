@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use fleet_engine::state::{State, Store};
+use fleet_engine::address::Target;
+use fleet_engine::state::{Object, Recorded, State, Store, Write};
 use fleet_test_postgres::Server;
 
-use super::{Place, close, dead_holder, on_both, settle};
+use super::{Place, address, close, dead_holder, on_both, record, settle, write_all};
 use crate::{Backend, Database};
 
 /// Every file with its bytes. What a log is indexed by is scratch: those who read keep their place there.
@@ -32,6 +33,36 @@ async fn tables_that_are_not_there_are_not_made() {
     let database = url.rsplit('/').next().unwrap();
     let schemas = Server::shared().sql(database, "SELECT count(*) FROM pg_namespace WHERE nspname = 'fleet'");
     assert_eq!(schemas, "0");
+}
+
+#[tokio::test]
+async fn very_many_rows_are_read_like_a_few() {
+    on_both(async |place| {
+        let database = place.open().await;
+        let mut expected = State::default();
+        let mut writes = Vec::new();
+        for number in 0..2_500_u32 {
+            // Keys that both databases, and we, may well sort in ways of their own.
+            let name = format!("core_file.x[\"{}é{number}\"]", ["a", "B", "_", "-"][number as usize % 4]);
+            let depends_on = [Target::parse(&format!("core_file.y[{}]", number % 1_500)).unwrap()];
+            let recorded = Recorded { depends_on: depends_on.into(), ..record(&number.to_string()) };
+            let object = Object { address: address(&name), deposed: None };
+            writes.push(Write::Settle { object, recorded: Some(recorded.clone()) });
+            expected.recorded.insert(address(&name), recorded);
+            for deposed in (1..=number % 3).filter(|_| number % 10 == 0) {
+                let object = Object { address: address(&name), deposed: Some(deposed) };
+                writes.push(Write::Settle { object, recorded: Some(record("old")) });
+                expected.deposed.entry(address(&name)).or_default().insert(deposed, record("old"));
+            }
+        }
+        for written in write_all(&database, writes).await {
+            written.unwrap();
+        }
+        let read = database.read().await.unwrap();
+        assert!(read.recorded == expected.recorded && read.deposed == expected.deposed);
+        close(database).await;
+    })
+    .await;
 }
 
 #[tokio::test]

@@ -2,8 +2,11 @@
 //!
 //! Statements are written once, for both. Rows go in as one JSON document for a whole batch, see [`Connection::batch`].
 
+use std::future::poll_fn;
 use std::path::{Path, PathBuf};
+use std::pin::pin;
 use std::str::FromStr;
+use std::task::Poll;
 use std::time::Duration;
 
 use fleet_engine::state::{StoreError, StoreErrorKind};
@@ -21,7 +24,7 @@ use crate::failure::{of_sqlx, read_only};
 /// How long a writer waits for another one to finish its transaction.
 const BUSY: Duration = Duration::from_secs(30);
 /// How many rows of a large table come at once.
-const ROWS_AT_ONCE: usize = 1000;
+const ROWS_AT_ONCE: i64 = 1000;
 /// How long one who was turned away waits before it asks again.
 const TURN: Duration = Duration::from_millis(10);
 /// How long PostgreSQL may take to let us in.
@@ -49,15 +52,6 @@ pub(crate) enum Arg<'a> {
 pub(crate) enum Column {
     Int(&'static str),
     Text(&'static str),
-}
-
-/// What was taken of a large table.
-#[derive(Clone, Debug)]
-pub(crate) struct Taken {
-    /// How many rows.
-    pub(crate) rows: usize,
-    /// The largest of their keys.
-    pub(crate) largest: (String, i64),
 }
 
 /// A row of an answer.
@@ -190,49 +184,54 @@ impl Connection {
         })
     }
 
-    /// Reads a table that may have very many rows of one state: they come many at a time, as a JSON array of arrays. To
-    /// fetch them one by one takes several times as long. Mostly, they are in the order of their keys.
-    ///
-    /// The key of a row is a text and perhaps a number; `take` says how many rows there were and the largest key.
+    /// Reads rows of one state, of which there may be very many: they come many at a time, as a JSON array of arrays. To
+    /// fetch them one by one takes several times as long. Each has a `key` of its own, and they come in its order.
     pub(crate) async fn chunks(
         &mut self,
-        table: &str,
+        (table, filter): (&str, &str),
         columns: &[&str],
-        (text, number): (&str, Option<&str>),
+        key: &str,
         backend: &Backend,
-        mut take: impl FnMut(&str) -> Result<Taken, StoreError>,
+        mut take: impl FnMut(&str) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
         let failed = |e| of_sqlx(&e, backend, "read");
         let columns = columns.join(", ");
+        let some = format!("SELECT {columns} FROM {table} WHERE state = $1 AND {filter}");
         let state = Arg::Text(backend.name());
         if let Connection::Postgres(_) = self {
             let sql = format!(
-                "SELECT CAST(json_agg(json_build_array({columns})) AS TEXT) FROM (SELECT {columns}, \
-                 row_number() OVER (ORDER BY {text}) / {ROWS_AT_ONCE} AS chunk FROM {table} WHERE state = $1) AS all_of_it \
-                 GROUP BY chunk ORDER BY chunk"
+                "SELECT CAST(json_agg(json_build_array({columns})) AS TEXT) FROM \
+                 (SELECT *, row_number() OVER (ORDER BY {key}) / {ROWS_AT_ONCE} AS chunk FROM ({some}) AS of_state) \
+                 AS numbered GROUP BY chunk ORDER BY chunk"
             );
             let chunks = self.rows(&sql, &[state]).await.map_err(failed)?;
-            return chunks.iter().try_for_each(|chunk| take(chunk.get(0).map_err(failed)?).map(drop));
+            return chunks.iter().try_for_each(|chunk| take(chunk.get(0).map_err(failed)?));
         }
         // To number the rows would take SQLite longer than to go through them a part at a time.
-        let (after, order) = match number {
-            Some(number) => (format!("({text}, {number}) > ($2, $3)"), format!("{text}, {number}")),
-            None => (format!("{text} > $2 AND $3 IS NOT NULL"), text.to_owned()),
-        };
         let sql = format!(
-            "SELECT json_group_array(json_array({columns})) FROM (SELECT {columns} FROM {table} \
-             WHERE state = $1 AND {text} >= $2 AND {after} ORDER BY {order} LIMIT {ROWS_AT_ONCE})"
+            "SELECT json_group_array(json_array({columns})), count(*), max({key}) FROM \
+             ({some} AND {key} > $2 ORDER BY {key} LIMIT {ROWS_AT_ONCE})"
         );
-        // Every key is larger than this one.
-        let mut last = Taken { rows: ROWS_AT_ONCE, largest: (String::new(), i64::MIN) };
-        while last.rows == ROWS_AT_ONCE {
-            let (text, number) = &last.largest;
-            let args = [state, Arg::Text(text), Arg::Int(*number)];
-            let rows = self.rows(&sql, &args).await.map_err(failed)?;
-            let chunk = rows.first().ok_or_else(|| failed(sqlx::Error::RowNotFound))?;
-            last = take(chunk.get(0).map_err(failed)?)?;
+        let mut rows = self.rows(&sql, &[state, Arg::Text("")]).await.map_err(failed)?;
+        loop {
+            let row = rows.first().ok_or_else(|| failed(sqlx::Error::RowNotFound))?;
+            let count: i64 = row.get(1).map_err(failed)?;
+            if count < ROWS_AT_ONCE {
+                return take(row.get(0).map_err(failed)?);
+            }
+            let following = {
+                let args = [state, Arg::Text(row.get(2).map_err(failed)?)];
+                // SQLite works on a thread of its own: it prepares the next while these are taken.
+                let mut next = pin!(self.rows(&sql, &args));
+                let early = poll_fn(|context| Poll::Ready(next.as_mut().poll(context))).await;
+                take(row.get(0).map_err(failed)?)?;
+                match early {
+                    Poll::Ready(rows) => rows,
+                    Poll::Pending => next.await,
+                }
+            };
+            rows = following.map_err(failed)?;
         }
-        Ok(())
     }
 
     /// Runs several statements that have neither arguments nor answers.
@@ -289,6 +288,15 @@ impl Connection {
             Connection::Sqlite(_) => "CAST(unixepoch('subsec') * 1000 AS BIGINT)",
             Connection::Postgres(_) => "CAST(extract(epoch FROM clock_timestamp()) * 1000 AS BIGINT)",
         }
+    }
+
+    /// Columns as one JSON array.
+    pub(crate) fn array(&self, columns: &[&str]) -> String {
+        let build = match self {
+            Connection::Sqlite(_) => "json_array",
+            Connection::Postgres(_) => "json_build_array",
+        };
+        format!("{build}({})", columns.join(", "))
     }
 
     /// A table made of the JSON array of objects in `$1`.

@@ -45,41 +45,53 @@ async fn all(connection: &mut Connection, backend: &Backend) -> Result<State, St
 
     let mut common = Common::default();
     let add = |chunk: &str| {
-        let (sets, taken) = Set::of_chunk(chunk)?;
-        sets.iter().try_for_each(|set| common.add_set(set)).map(|()| taken)
+        let sets: Vec<Set<'_>> = rows::json(chunk)?;
+        sets.iter().try_for_each(|set| common.add_set(set))
     };
-    connection.chunks("dependencies", &["digest", "targets"], ("digest", None), backend, add).await?;
-    let key = ("address", Some("deposed"));
+    let all = ("dependencies", "TRUE");
+    connection.chunks(all, &["digest", "targets"], "digest", backend, add).await?;
     let mut recorded = Vec::new();
     let add = |chunk: &str| {
-        let (records, taken) = Record::of_chunk(chunk)?;
-        for row in records {
-            let (Object { address, deposed }, record) = common.record(&row)?;
-            match deposed {
-                None => recorded.push((address, record)),
-                Some(number) => _ = state.deposed.entry(address).or_default().insert(number, record),
-            }
+        for row in rows::json::<Vec<Record<'_>>>(chunk)? {
+            let (object, record) = common.record(&row)?;
+            recorded.push((object.address, record));
         }
-        Ok(taken)
+        Ok(())
     };
-    connection.chunks("resources", &RECORD_READ, key, backend, add).await?;
+    connection.chunks(("resources", "deposed = -1"), &RECORD_READ, "address", backend, add).await?;
     // They come nearly in order, which a tree that is built in one go makes use of.
     state.recorded = recorded.into_iter().collect();
-    let columns = [&RECORD_READ[..], &["operation"]].concat();
-    let add = |chunk: &str| {
-        let (records, taken) = Record::of_chunk(chunk)?;
-        for row in records {
-            let operation = rows::operation(row.operation.as_deref().unwrap_or_default())?;
-            let (object, record) = common.record(&row)?;
-            state.intents.insert(object, Intent { operation, record });
+    for row in few(connection, "resources", "deposed <> -1", &RECORD_READ, backend).await? {
+        let (object, record) = common.record(&rows::json(&row)?)?;
+        if let Object { address, deposed: Some(number) } = object {
+            state.deposed.entry(address).or_default().insert(number, record);
         }
-        Ok(taken)
-    };
-    connection.chunks("journal", &columns, key, backend, add).await?;
+    }
+    let columns = [&RECORD_READ[..], &["operation"]].concat();
+    for row in few(connection, "journal", "TRUE", &columns, backend).await? {
+        let row: Record<'_> = rows::json(&row)?;
+        let operation = rows::operation(row.operation.as_deref().unwrap_or_default())?;
+        let (object, record) = common.record(&row)?;
+        state.intents.insert(object, Intent { operation, record });
+    }
     let outputs = "SELECT name, value, sensitive FROM outputs WHERE state = $1";
     for row in connection.rows(outputs, &name).await.map_err(failed)? {
         let output = rows::output(rows::column(&row, 1)?, rows::column(&row, 2)?)?;
         state.outputs.insert(rows::column::<&str>(&row, 0)?.into(), output);
     }
     Ok(state)
+}
+
+/// Rows of which there are few, each as a JSON array.
+async fn few(
+    connection: &mut Connection,
+    table: &str,
+    filter: &str,
+    columns: &[&str],
+    backend: &Backend,
+) -> Result<Vec<String>, StoreError> {
+    let array = connection.array(columns);
+    let sql = format!("SELECT CAST({array} AS TEXT) FROM {table} WHERE state = $1 AND {filter}");
+    let rows = connection.rows(&sql, &[Arg::Text(backend.name())]).await;
+    rows.map_err(|e| of_sqlx(&e, backend, "read"))?.iter().map(|row| rows::column(row, 0)).collect()
 }

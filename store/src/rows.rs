@@ -12,7 +12,7 @@ use fleet_lang::Value;
 use foldhash::HashMap;
 use serde::{Deserialize, Serialize};
 
-use crate::connection::{Cell, Column, Row, Taken};
+use crate::connection::{Cell, Column, Row};
 
 /// What stands in the column `deposed` for the current object of an address.
 pub(crate) const CURRENT: i64 = -1;
@@ -122,30 +122,6 @@ pub(crate) struct Common {
     values: Decoder,
     /// The sets of dependencies by their digest.
     sets: HashMap<String, Arc<[Target]>>,
-}
-
-impl<'a> Record<'a> {
-    /// The records of a chunk, and what they are in the table.
-    pub(crate) fn of_chunk(chunk: &'a str) -> Result<(Vec<Record<'a>>, Taken), StoreError> {
-        let records: Vec<Record<'a>> = json(chunk)?;
-        let taken = taken(records.iter().map(|record| (&*record.address, record.deposed)));
-        Ok((records, taken))
-    }
-}
-
-impl<'a> Set<'a> {
-    /// The sets of a chunk, and what they are in the table. Their keys are texts alone.
-    pub(crate) fn of_chunk(chunk: &'a str) -> Result<(Vec<Set<'a>>, Taken), StoreError> {
-        let sets: Vec<Set<'a>> = json(chunk)?;
-        let taken = taken(sets.iter().map(|set| (&*set.digest, 0)));
-        Ok((sets, taken))
-    }
-}
-
-fn taken<'k>(keys: impl ExactSizeIterator<Item = (&'k str, i64)>) -> Taken {
-    let rows = keys.len();
-    let (text, number) = keys.max().unwrap_or_default();
-    Taken { rows, largest: (text.to_owned(), number) }
 }
 
 impl Key {
@@ -263,7 +239,7 @@ pub(crate) fn column<'r, T: Cell<'r>>(row: &'r Row, place: usize) -> Result<T, S
     row.get(place).map_err(|e| damaged(&format!("column {place}")).because(e))
 }
 
-fn json<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, StoreError> {
+pub(crate) fn json<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, StoreError> {
     serde_json::from_str(text).map_err(|e| damaged("JSON").because(e))
 }
 

@@ -90,7 +90,7 @@ fn of_fleet(state: &Json) -> Ends {
             Some((module, local)) => (format!("{module}/"), local),
             None => (String::new(), address.strip_prefix("core_value.")?),
         };
-        Some((module + local, resource["value"]["value"]["output"]["value"].clone()))
+        Some((module + local, resource["value"]["value"]["output"].clone()))
     };
     state["resources"].as_array().into_iter().flatten().filter_map(end).collect()
 }

@@ -2,7 +2,7 @@
 //!
 //! 1. `backend`, `connection`, `failure`: where state is kept, the two databases behind one face, what they complain of
 //! 2. `format`, `schema.sql`: the tables, and how older ones are brought up to date
-//! 3. `read`, `rows`: rows → [`State`](fleet_engine::state::State); planning calls [`read`] and gets no handle
+//! 3. `read`, `rows`: rows → [`State`](fleet_engine::state::State); planning calls [`read()`] and gets no handle
 //! 4. `lock`, `lease`, `machine`: who may write, for how long, and when somebody else may
 //! 5. `database`, `writer`: [`Database`], the one writer, on a thread of its own
 //! 6. `batch`, `sets`: many writes → a handful of statements

@@ -3,7 +3,7 @@
 //! All of it is made from the [`Document`] alone. Nothing that stands in a value reaches a terminal or a page as it is:
 //! what does not print is escaped, and what is secret never got into the document.
 //!
-//! 1. [`line`]: lines with signs; [`value`]: values on one line; [`words`]: reasons and sums
+//! 1. [`line`](mod@line): lines with signs; [`value`]: values on one line; [`words`]: reasons and sums
 //! 2. [`change`], [`texts`]: how values change, as lines; [`repeat`]: what was shown already
 //! 3. [`step`]: one thing that changes
 //! 4. [`mod@text`], [`mod@markdown`]: the whole plan, for a terminal and for a comment on a pull request

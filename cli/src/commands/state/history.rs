@@ -18,7 +18,7 @@ use crate::{Env, Exit, Failure};
 /// Examples:
 ///   fleet state history
 ///   fleet state history --limit 1 --details
-///   fleet state history --json | jq '.[0]'
+///   fleet state history --json | jq first
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct HistoryArgs {

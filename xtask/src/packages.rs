@@ -13,7 +13,14 @@ struct Package {
 }
 
 /// What the tests call beyond the Rust toolchain. SQLite is compiled in.
-const NEEDED: &[Package] = &[Package { program: "initdb", debian: "postgresql" }];
+const NEEDED: &[Package] = &[
+    Package { program: "initdb", debian: "postgresql" },
+    Package { program: "dash", debian: "dash" },
+    Package { program: "bash", debian: "bash" },
+    Package { program: "busybox", debian: "busybox" },
+    Package { program: "zsh", debian: "zsh" },
+    Package { program: "shellcheck", debian: "shellcheck" },
+];
 
 /// Debian keeps the programs of a PostgreSQL server off the path, in a directory for each version.
 const POSTGRESQL: &str = "/usr/lib/postgresql";

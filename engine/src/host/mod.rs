@@ -56,7 +56,7 @@ pub mod probe;
 pub mod step;
 
 pub use erase::OnHost;
-pub use probe::{Answer, Operand, Probe, Read, Reply, Tool};
+pub use probe::{Answer, Content, Operand, Probe, Read, Reply, Tool};
 pub use step::{Act, Bytes, Step};
 
 use crate::resource::{At, BoxFuture, Change, Error, Resource};

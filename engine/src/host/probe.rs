@@ -14,16 +14,28 @@ pub struct Probe {
 }
 
 /// A reading operation. The set is closed: whoever adds one answers for it that it changes nothing.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Read {
-    /// What is at a path. Links are not followed.
-    Path(String),
+    /// What is at a path, with so much of its content. Links are not followed.
+    Path(String, Content),
     /// The names in a directory.
     Names(String),
     /// What a tool says.
     Tool(Tool, Vec<Operand>),
     /// What a script of the user says. Nobody knows what else it does.
     UserScript(String),
+}
+
+/// How much of the content of a file is wanted.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Content {
+    /// Nothing.
+    #[default]
+    Nothing,
+    /// Its digest, and all of it unless that is this one.
+    Unless(String),
+    /// All of it.
+    Whole,
 }
 
 /// A program with leading arguments that make it look and nothing else.
@@ -38,7 +50,7 @@ pub enum Tool {
 }
 
 /// An argument that a tool can only take as the name of something: no option, no assignment.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Operand(String);
 
 /// The answers to a probe, in the order of its operations.
@@ -72,14 +84,25 @@ pub struct Found {
 /// What can be at a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum What {
-    /// A regular file with this content.
-    File(Vec<u8>),
+    /// A regular file.
+    File(File),
     /// A directory.
     Directory,
     /// A link that leads there.
     Link(Vec<u8>),
     /// Something else, such as a socket.
     Other,
+}
+
+/// A regular file, as far as it was asked for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct File {
+    /// How many bytes it has.
+    pub size: u64,
+    /// The SHA-256 of its content, in hexadecimal digits, if any of the content was wanted.
+    pub digest: Option<String>,
+    /// Its content, if it was wanted and differs from what was expected.
+    pub content: Option<Vec<u8>>,
 }
 
 /// What a program wrote before it ended.
@@ -107,10 +130,16 @@ impl Probe {
         self
     }
 
-    /// Asks what is at a path.
+    /// Asks what is at a path, and nothing of its content.
     #[must_use]
     pub fn path(self, path: impl Into<String>) -> Probe {
-        self.and(Read::Path(path.into()))
+        self.and(Read::Path(path.into(), Content::Nothing))
+    }
+
+    /// Asks what is at a path and what stands in it.
+    #[must_use]
+    pub fn content(self, path: impl Into<String>, content: Content) -> Probe {
+        self.and(Read::Path(path.into(), content))
     }
 
     /// Asks for the names in a directory.

@@ -7,9 +7,10 @@ use std::task::{Context, Poll, Waker};
 
 use fleet_derive::Schema;
 use fleet_engine::attributes::{Attributes, Misfit};
-use fleet_engine::host::probe::{Found, Output, What};
+use fleet_engine::host::probe::{File, Found, Output, What};
 use fleet_engine::host::{
-    Act, Answer, Bytes, HostKind, HostReader, HostWriter, OnHost, Operand, Probe, Read, Reply, Step, Tool,
+    Act, Answer, Bytes, Content, HostKind, HostReader, HostWriter, OnHost, Operand, Probe, Read, Reply, Step,
+    Tool,
 };
 use fleet_engine::kind::Kind;
 use fleet_engine::resource::{At, BoxFuture, Change, Error, Resource};
@@ -44,16 +45,18 @@ impl Resource for Note {
 
 impl HostKind for Note {
     fn probe(at: &At<Note>) -> Result<Probe, Error> {
-        Ok(Probe::new().path(path_of(at)).tool(Tool::Sysctl, [Operand::new("kern.hostname")?]))
+        Ok(Probe::new()
+            .content(path_of(at), Content::Whole)
+            .tool(Tool::Sysctl, [Operand::new("kern.hostname")?]))
     }
 
     fn parse(at: &At<Note>, reply: &Reply) -> Result<Option<Note>, Error> {
         let Some(found) = reply.path(0)? else { return Ok(None) };
-        let What::File(content) = &found.what else { return Err(Error::permanent("it is no file")) };
+        let What::File(file) = &found.what else { return Err(Error::permanent("it is no file")) };
         let host = String::from_utf8_lossy(&reply.output(1)?.stdout).trim().to_owned();
         Ok(Some(Note {
             path: path_of(at).to_owned(),
-            text: String::from_utf8(content.clone()).ok(),
+            text: file.content.clone().and_then(|content| String::from_utf8(content).ok()),
             mode: found.mode.into(),
             host: Some(host),
         }))
@@ -87,10 +90,13 @@ struct Memory {
 impl Memory {
     fn read(&self, read: &Read) -> Answer {
         match read {
-            Read::Path(path) => Answer::Path(self.files.lock().unwrap().get(path).map(|(content, mode)| {
-                let what = What::File(content.clone());
-                Found { what, mode: *mode, owner: "m1".into(), group: "staff".into() }
-            })),
+            Read::Path(path, _) => {
+                Answer::Path(self.files.lock().unwrap().get(path).map(|(content, mode)| {
+                    let (size, content) = (content.len() as u64, Some(content.clone()));
+                    let what = What::File(File { size, digest: None, content });
+                    Found { what, mode: *mode, owner: "m1".into(), group: "staff".into() }
+                }))
+            }
             Read::Tool(Tool::Sysctl, _) => {
                 Answer::Output(Output { stdout: b"mini-a\n".to_vec(), ..Output::default() })
             }

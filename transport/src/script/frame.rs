@@ -1,0 +1,76 @@
+//! One request: the lines of a script, and beside them what the script reads.
+
+/// What a shell is started with: it takes scripts from its input, a line at a time, and leaves what follows them to be
+/// read. A shell that read its script from the input by itself would read too far.
+pub const LOADER: &str = include_str!("loader.sh");
+
+/// A request. What is sent beside the script may be secret; the script never is.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct Frame {
+    script: String,
+    beside: String,
+}
+
+impl Frame {
+    /// A request that does nothing yet.
+    #[must_use]
+    pub fn new() -> Frame {
+        Frame::default()
+    }
+
+    /// Adds text to the script.
+    pub fn push(&mut self, text: &str) {
+        self.script.push_str(text);
+    }
+
+    /// Sends something beside the script, for the next `sent` in it.
+    pub fn send(&mut self, bytes: &[u8]) {
+        self.beside.push('=');
+        bytes.iter().for_each(|byte| push_escaped(&mut self.beside, *byte));
+        self.beside.push('\n');
+    }
+
+    /// The script alone.
+    #[must_use]
+    pub fn script(&self) -> &str {
+        &self.script
+    }
+
+    /// All of it, as the loader takes it.
+    #[must_use]
+    pub fn into_bytes(self) -> Vec<u8> {
+        let Frame { script, beside } = self;
+        // A carriage return before the end of a line is part of it.
+        let lines = script.strip_suffix('\n').unwrap_or(&script).split('\n').map(|line| format!("#{line}\n"));
+        lines.chain([".\n".to_owned(), beside]).collect::<String>().into_bytes()
+    }
+}
+
+/// What is sent beside a script is not shown.
+impl std::fmt::Debug for Frame {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Frame").field("script", &self.script).finish_non_exhaustive()
+    }
+}
+
+/// A byte as `printf %b` reads it back, on one line, whatever the shell's idea of characters.
+fn push_escaped(text: &mut String, byte: u8) {
+    match byte {
+        b'\n' => text.push_str("\\n"),
+        b'\\' => text.push_str("\\\\"),
+        b' '..=b'~' => text.push(char::from(byte)),
+        _ => text.push_str(&format!("\\0{byte:03o}")),
+    }
+}
+
+/// A text as one word of a script.
+#[must_use]
+pub fn quoted(text: &str) -> String {
+    format!("'{}'", text.replace('\'', "'\\''"))
+}
+
+/// A path under the root of the host, as one word of a script.
+#[must_use]
+pub fn under_root(path: &str) -> String {
+    format!("\"$R\"{}", quoted(path))
+}

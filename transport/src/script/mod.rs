@@ -1,0 +1,25 @@
+//! What is asked of a host and done to it, as a shell script; and what that printed, as answers. Pure.
+//!
+//! 1. [`frame`]: one request: a script, and beside it what must not stand in a script
+//! 2. [`ask`]: questions → a script that asks them all at once, and back
+//! 3. [`sections`](mod@sections): what a script printed, cut into its answers
+//!
+//! A script begins with [`start`] once in a session. It runs in any POSIX shell, and tries which tools there are.
+
+pub mod ask;
+pub mod frame;
+pub mod sections;
+
+pub use ask::Asking;
+pub use frame::{Frame, LOADER};
+pub use sections::{Section, sections};
+
+/// The functions that scripts call.
+pub const PRELUDE: &str = include_str!("prelude.sh");
+
+/// What the first script of a session begins with: answers end with `mark`, and every path lies under `root`, which is
+/// empty for the host itself.
+#[must_use]
+pub fn start(mark: &str, root: &str) -> String {
+    format!("N={mark}\nR={}\n{PRELUDE}", frame::quoted(root))
+}

@@ -1,0 +1,6 @@
+//! The scripts, in every shell they have to run in.
+
+#![expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+
+mod ask;
+mod shells;

@@ -1,0 +1,60 @@
+//! The shells that scripts must run in.
+
+use std::io::Write;
+use std::process::{Command, Stdio};
+
+use fleet_engine::host::{Content, Operand, Probe, Read, Tool};
+use fleet_transport::script::{Asking, Frame, LOADER, Section, sections, start};
+
+/// A shell with the arguments that make it one of POSIX.
+pub(crate) const SHELLS: [&[&str]; 4] =
+    [&["dash"], &["bash", "--posix"], &["busybox", "sh"], &["zsh", "--emulate", "sh"]];
+
+const MARK: &str = "0123456789abcdef";
+
+/// The answers to one frame in a session of its own.
+pub(crate) fn answers(shell: &[&str], root: &str, frame: impl FnOnce(&mut Frame)) -> Vec<Section> {
+    let mut request = Frame::new();
+    request.push(&start(MARK, root));
+    frame(&mut request);
+    let mut child = Command::new(shell[0])
+        .args(&shell[1..])
+        .args(["-c", LOADER])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap_or_else(|error| panic!("{}: {error}", shell[0]));
+    let mut stdin = child.stdin.take().unwrap();
+    let bytes = request.into_bytes();
+    let feeder = std::thread::spawn(move || stdin.write_all(&bytes).unwrap());
+    let output = child.wait_with_output().unwrap();
+    feeder.join().unwrap();
+    assert!(output.status.success(), "{shell:?}: {output:?}");
+    sections(MARK, &output.stdout, &output.stderr)
+}
+
+#[test]
+fn every_script_passes_shellcheck() {
+    let probe = Probe::new()
+        .content("/a 'b'", Content::Whole)
+        .content("/c", Content::Unless("d".into()))
+        .names("/e")
+        .tool(Tool::Sysctl, [Operand::new("kern.hostname").unwrap()])
+        .and(Read::UserScript("exit 1".into()));
+    let mut frame = Frame::new();
+    frame.push(&start(MARK, "/Volumes/it's an image"));
+    Asking::new(vec![probe]).write(&mut frame);
+    for (name, script) in [("questions", frame.script()), ("loader", LOADER)] {
+        let mut child = Command::new("shellcheck")
+            .args(["-s", "sh", "-"])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        child.stdin.take().unwrap().write_all(script.as_bytes()).unwrap();
+        let output = child.wait_with_output().unwrap();
+        let told = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success(), "{name}: {told}");
+    }
+}

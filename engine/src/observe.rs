@@ -12,8 +12,10 @@ use tracing::Instrument;
 use crate::address::Address;
 use crate::clock::Clock;
 use crate::event::{Event, Listener};
-use crate::provider::{Reader, Readers, Session};
+use crate::provider::{Readers, Session};
 use crate::resource::{At, Error};
+
+pub use crate::provider::Ask;
 
 /// Something that is looked at: one address can have several objects.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -75,15 +77,6 @@ pub struct Question {
     pub ask: Ask,
 }
 
-/// What is asked.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Ask {
-    /// Where a thing is, and what it is like.
-    Object(At<Value>),
-    /// What data with these arguments says.
-    Data(Value),
-}
-
 /// What was seen of one thing.
 #[derive(Clone, Debug)]
 pub struct Sight {
@@ -93,31 +86,26 @@ pub struct Sight {
     pub found: Result<Option<Value>, Error>,
 }
 
-/// What is asked of one kind in one go.
-type Batch = Vec<(Subject, Ask)>;
+/// What is asked of one session in one go.
+type Batch = Vec<(Subject, Arc<str>, Ask)>;
 
-/// The batches of a session, by kind and by whether it is data.
-type Batches = BTreeMap<(Arc<str>, bool), Batch>;
-
-/// Looks at everything that is asked for: one connection for each session, one batch for each of its kinds, all sessions
-/// side by side.
+/// Looks at everything that is asked for: one connection and one batch for each session, all sessions side by side.
 pub async fn observe(
     readers: &dyn Readers,
     clock: &dyn Clock,
     listener: &dyn Listener,
     questions: Questions,
 ) -> Observed {
-    let mut sessions: BTreeMap<Session, (Value, Batches)> = BTreeMap::new();
+    let mut sessions: BTreeMap<Session, (Value, Batch)> = BTreeMap::new();
     for (subject, Question { session, settings, kind, ask }) in questions {
-        let (_, kinds) = sessions.entry(session).or_insert_with(|| (settings, BTreeMap::new()));
-        let is_data = matches!(ask, Ask::Data(_));
-        kinds.entry((kind, is_data)).or_default().push((subject, ask));
+        let (_, batch) = sessions.entry(session).or_insert_with(|| (settings, Vec::new()));
+        batch.push((subject, kind, ask));
     }
-    let look = sessions.into_iter().map(|(session, (settings, kinds))| async move {
+    let look = sessions.into_iter().map(|(session, (settings, batch))| async move {
         let started = clock.now();
-        listener.hear(&Event::Observing { session: &session, questions: kinds.values().map(Vec::len).sum() });
+        listener.hear(&Event::Observing { session: &session, questions: batch.len() });
         let span = tracing::info_span!("session", %session);
-        let seen = look_at(readers, &session, &settings, kinds).instrument(span).await;
+        let seen = look_at(readers, &session, &settings, batch).instrument(span).await;
         let failed = seen.iter().filter(|(_, sight)| sight.found.is_err()).count();
         listener.hear(&Event::Observed {
             session: &session,
@@ -133,42 +121,19 @@ async fn look_at(
     readers: &dyn Readers,
     session: &Session,
     settings: &Value,
-    kinds: Batches,
+    batch: Batch,
 ) -> Vec<(Subject, Sight)> {
-    match readers.reader(session, settings).await {
-        Ok(reader) => {
-            let reader = &*reader;
-            let batches = kinds.into_iter().map(|((kind, _), batch)| ask(reader, kind, batch));
-            join_all(batches).await.into_iter().flatten().collect()
-        }
+    let reader = match readers.reader(session, settings).await {
+        Ok(reader) => reader,
         Err(error) => {
-            let failed = |(subject, ask)| (subject, Sight { ask, found: Err(error.clone()) });
-            kinds.into_values().flatten().map(failed).collect()
+            let failed = |(subject, _, ask)| (subject, Sight { ask, found: Err(error.clone()) });
+            return batch.into_iter().map(failed).collect();
         }
-    }
-}
-
-async fn ask(reader: &dyn Reader, kind: Arc<str>, batch: Batch) -> Vec<(Subject, Sight)> {
-    let mut objects = Vec::new();
-    let mut data = Vec::new();
-    for (_, ask) in &batch {
-        match ask {
-            Ask::Object(at) => objects.push(at.clone()),
-            Ask::Data(arguments) => data.push(arguments.clone()),
-        }
-    }
-    // A batch is of one sort, so that one of the two is empty and costs nothing.
-    let mut answers = Vec::with_capacity(batch.len());
-    if !objects.is_empty() {
-        answers = reader.observe(&kind, objects).await;
-    }
-    if !data.is_empty() {
-        let read = reader.read(&kind, data).await;
-        answers.extend(read.into_iter().map(|answer| answer.map(Some)));
-    }
-    let mut answers = answers.into_iter();
+    };
+    let questions = batch.iter().map(|(_, kind, ask)| (kind.clone(), ask.clone())).collect();
+    let mut answers = reader.look(questions).await.into_iter();
     let mut next = || answers.next().unwrap_or_else(|| Err(Error::permanent("the provider did not answer")));
-    let sight = |(subject, ask)| {
+    let sight = |(subject, _, ask): (Subject, Arc<str>, Ask)| {
         let found = match (next(), &ask) {
             // What is as it was is shared.
             (Ok(Some(found)), Ask::Object(At::Recorded(recorded))) if found == *recorded => {

@@ -26,6 +26,7 @@ use fleet_lang::Value;
 
 use crate::address::ScopePath;
 use crate::attributes::{Attributes, Misfit};
+use crate::host::{Holder, HostDatum, HostThing, Listed};
 use crate::kind::{Data, Kind};
 use crate::resource::{At, BoxFuture, Change, Disruption, Error, Touch};
 
@@ -59,6 +60,12 @@ pub trait Provider: Send + Sync + 'static {
     /// Its kinds of `data`.
     const DATA: &'static [&'static dyn Data<Self::Reader>] = &[];
 
+    /// Its kinds of `resource` that live on hosts: they go through the session of their host.
+    const ON_HOSTS: &'static [&'static dyn HostThing] = &[];
+
+    /// Its kinds of `data` that are read from hosts.
+    const DATA_ON_HOSTS: &'static [&'static dyn HostDatum] = &[];
+
     /// Connects for reading.
     fn reader(&self, settings: Self::Settings) -> impl Future<Output = Result<Self::Reader, Error>> + Send;
 
@@ -66,15 +73,36 @@ pub trait Provider: Send + Sync + 'static {
     fn writer(&self, settings: Self::Settings) -> impl Future<Output = Result<Self::Writer, Error>> + Send;
 }
 
-/// One provider configuration: what is connected to once and observed in one batch.
+/// The provider of the sessions with hosts: each has one for itself, whosever kinds live on it.
+pub const HOST: &str = "host";
+
+/// One provider configuration, or one host: what is connected to once and observed in one batch.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Session {
     /// The provider.
     pub provider: Arc<str>,
     /// Which of its configurations.
     pub alias: Option<Arc<str>>,
-    /// The scope whose configuration it is.
+    /// The scope whose configuration it is: of a host, its slot.
     pub scope: ScopePath,
+}
+
+/// What is asked of a session.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Ask {
+    /// Where a thing is, and what it is like.
+    Object(At<Value>),
+    /// What data with these arguments says.
+    Data(Value),
+}
+
+/// Whether what came of a change was looked at with it.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ReadBack {
+    /// It is still to be looked at.
+    NotYet,
+    /// This was found right after the change; `None` means that nothing is there.
+    Found(Option<Value>),
 }
 
 /// All providers, as planning sees them.
@@ -113,34 +141,35 @@ pub trait Writers: Send + Sync {
         &'a self,
         session: &'a Session,
         settings: &'a Value,
+        holder: &'a Holder,
     ) -> BoxFuture<'a, Result<Arc<dyn Writer>, Error>>;
 }
 
 /// The reading side of a session.
 pub trait Reader: Send + Sync {
-    /// Looks at a batch of one kind; answers in the order of the questions.
-    fn observe<'a>(
-        &'a self,
-        kind: &'a str,
-        batch: Vec<At<Value>>,
-    ) -> BoxFuture<'a, Vec<Result<Option<Value>, Error>>>;
-
-    /// Reads a batch of one kind of data; answers with the arguments and results, in the order of the questions.
-    fn read<'a>(&'a self, kind: &'a str, batch: Vec<Value>) -> BoxFuture<'a, Vec<Result<Value, Error>>>;
+    /// Looks at a batch of things and data of any kinds; answers in the order of the questions. `None` means that it is
+    /// not there; data is answered with the arguments and results.
+    fn look(&self, batch: Vec<(Arc<str>, Ask)>) -> BoxFuture<'_, Vec<Result<Option<Value>, Error>>>;
 }
 
 /// The writing side of a session.
 pub trait Writer: Send + Sync {
-    /// Creates or changes one thing and returns where to find it.
+    /// Creates or changes one thing and returns where to find it. A host is told what its inventory says of it.
     fn apply<'a>(
         &'a self,
         kind: &'a str,
         wish: Value,
         change: Change<Value>,
-    ) -> BoxFuture<'a, Result<Value, Error>>;
+        listed: Option<Listed>,
+    ) -> BoxFuture<'a, Result<(Value, ReadBack), Error>>;
 
     /// Removes one thing.
-    fn destroy<'a>(&'a self, kind: &'a str, observed: Value) -> BoxFuture<'a, Result<(), Error>>;
+    fn destroy<'a>(
+        &'a self,
+        kind: &'a str,
+        observed: Value,
+        listed: Option<Listed>,
+    ) -> BoxFuture<'a, Result<ReadBack, Error>>;
 }
 
 impl Session {
@@ -148,10 +177,25 @@ impl Session {
     pub fn of(provider: impl Into<Arc<str>>) -> Session {
         Session { provider: provider.into(), alias: None, scope: ScopePath::default() }
     }
+
+    /// The session with the host of a slot.
+    #[must_use]
+    pub fn on_host(slot: ScopePath) -> Session {
+        Session { provider: HOST.into(), alias: None, scope: slot }
+    }
+
+    /// Whether it is a session with a host.
+    #[must_use]
+    pub fn is_on_host(&self) -> bool {
+        &*self.provider == HOST && !self.scope.steps().is_empty()
+    }
 }
 
 impl fmt::Display for Session {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.is_on_host() {
+            return write!(f, "{}.{HOST}", self.scope);
+        }
         if !self.scope.steps().is_empty() {
             write!(f, "{}.", self.scope)?;
         }

@@ -4,12 +4,18 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use fleet_lang::Value;
+use futures_util::future::join_all;
 
 use crate::attributes::{Attributes, Misfit};
+use crate::host::session::{HostReading, HostWriting, OnHosts};
+use crate::host::{Holder, Hosts, Listed, Reach};
 use crate::kind::{Data, Kind};
-use crate::provider::{Provider, Reader, Readers, Session, Writer, Writers};
-use crate::resource::{At, BoxFuture, Change, Disruption, Error, Touch};
+use crate::provider::{Ask, HOST, Provider, ReadBack, Reader, Readers, Session, Writer, Writers};
+use crate::resource::{BoxFuture, Change, Disruption, Error, Touch};
 use crate::schema::{Catalog, Entry, Place, Sort};
+
+/// How many things may be under way at once on one host: they travel together, and the host does one after the other.
+const AT_ONCE_ON_A_HOST: usize = 256;
 
 /// The providers that a program knows: `Registry::new().with(Core::new(directory))`.
 #[derive(Default)]
@@ -20,6 +26,9 @@ pub struct Registry {
     kinds: HashMap<&'static str, Arc<dyn Erased>>,
     /// Whose each kind of data is.
     data: HashMap<&'static str, Arc<dyn Erased>>,
+    on_hosts: Arc<OnHosts>,
+    /// The way to hosts.
+    hosts: Option<Arc<dyn Hosts>>,
 }
 
 impl Registry {
@@ -43,8 +52,23 @@ impl Registry {
             self = self.with_entry(Sort::Data, data.name(), data.entry(P::NAME));
             self.data.insert(data.name(), provider.clone());
         }
+        let on_hosts = Arc::make_mut(&mut self.on_hosts);
+        on_hosts.things.extend(P::ON_HOSTS.iter().map(|thing| (thing.name(), *thing)));
+        on_hosts.data.extend(P::DATA_ON_HOSTS.iter().map(|data| (data.name(), *data)));
+        for thing in P::ON_HOSTS {
+            self = self.with_entry(Sort::Resource, thing.name(), thing.entry(P::NAME));
+        }
+        for data in P::DATA_ON_HOSTS {
+            self = self.with_entry(Sort::Data, data.name(), data.entry(P::NAME));
+        }
         self.providers.insert(P::NAME, provider);
         self
+    }
+
+    /// The same, with a way to hosts.
+    #[must_use]
+    pub fn with_hosts(self, hosts: Arc<dyn Hosts>) -> Registry {
+        Registry { hosts: Some(hosts), ..self }
     }
 
     /// One entry of the catalogue more that is no provider's, such as a backend.
@@ -58,6 +82,10 @@ impl Registry {
     fn provider(&self, session: &Session) -> Result<&dyn Erased, Error> {
         let provider = self.providers.get(&*session.provider).map(|provider| &**provider);
         provider.ok_or_else(|| Error::permanent(format!("this fleet has no provider `{}`", session.provider)))
+    }
+
+    fn hosts(&self) -> Result<&Arc<dyn Hosts>, Error> {
+        self.hosts.as_ref().ok_or_else(|| Error::permanent("this program has no way to hosts"))
     }
 
     fn kind(&self, kind: &str) -> Result<&dyn Erased, Error> {
@@ -77,23 +105,38 @@ impl Catalog for Registry {
 
 impl Readers for Registry {
     fn normalize(&self, kind: &str, object: &Value) -> Result<Value, Misfit> {
-        self.kind(kind).map_err(misfit)?.normalize(kind, object)
+        match self.on_hosts.things.get(kind) {
+            Some(thing) => thing.normalize(object),
+            None => self.kind(kind).map_err(misfit)?.normalize(kind, object),
+        }
     }
 
     fn normalize_data(&self, kind: &str, arguments: &Value) -> Result<Value, Misfit> {
+        if let Some(data) = self.on_hosts.data.get(kind) {
+            return data.normalize(arguments);
+        }
         let provider = self.data.get(kind).ok_or_else(|| misfit(unknown(kind)))?;
         provider.normalize_data(kind, arguments)
     }
 
     fn findable(&self, kind: &str, record: &Value) -> Result<(), Misfit> {
-        self.kind(kind).map_err(misfit)?.findable(kind, record)
+        match self.on_hosts.things.get(kind) {
+            Some(thing) => thing.findable(record),
+            None => self.kind(kind).map_err(misfit)?.findable(kind, record),
+        }
     }
 
     fn upgrade(&self, kind: &str, version: u32, recorded: Value) -> Result<Value, Error> {
-        self.kind(kind)?.upgrade(kind, version, recorded)
+        match self.on_hosts.things.get(kind) {
+            Some(thing) => thing.upgrade(version, recorded),
+            None => self.kind(kind)?.upgrade(kind, version, recorded),
+        }
     }
 
     fn disrupts(&self, kind: &str, touch: Touch<'_>) -> Disruption {
+        if let Some(thing) = self.on_hosts.things.get(kind) {
+            return thing.disrupts(touch);
+        }
         self.kind(kind).map_or(Disruption::Nothing, |provider| provider.disrupts(kind, touch))
     }
 
@@ -102,10 +145,19 @@ impl Readers for Registry {
         session: &'a Session,
         settings: &'a Value,
     ) -> BoxFuture<'a, Result<Arc<dyn Reader>, Error>> {
-        Box::pin(async move { self.provider(session)?.reader(settings).await })
+        Box::pin(async move {
+            if session.is_on_host() {
+                let (kinds, host) = (self.on_hosts.clone(), self.hosts()?.reader(&Reach::of(settings)?));
+                return Ok(Arc::new(HostReading { kinds, host }) as Arc<dyn Reader>);
+            }
+            self.provider(session)?.reader(settings).await
+        })
     }
 
     fn limit(&self, provider: &str) -> usize {
+        if provider == HOST {
+            return AT_ONCE_ON_A_HOST;
+        }
         self.providers.get(provider).map_or(1, |provider| provider.limit())
     }
 }
@@ -115,8 +167,15 @@ impl Writers for Registry {
         &'a self,
         session: &'a Session,
         settings: &'a Value,
+        holder: &'a Holder,
     ) -> BoxFuture<'a, Result<Arc<dyn Writer>, Error>> {
-        Box::pin(async move { self.provider(session)?.writer(settings).await })
+        Box::pin(async move {
+            if session.is_on_host() {
+                let host = self.hosts()?.writer(&Reach::of(settings)?, holder);
+                return Ok(Arc::new(HostWriting { kinds: self.on_hosts.clone(), host }) as Arc<dyn Writer>);
+            }
+            self.provider(session)?.writer(settings).await
+        })
     }
 }
 
@@ -181,21 +240,47 @@ struct Reading<P: Provider>(P::Reader);
 struct Writing<P: Provider>(P::Writer);
 
 impl<P: Provider> Reader for Reading<P> {
-    fn observe<'a>(
-        &'a self,
-        kind: &'a str,
-        batch: Vec<At<Value>>,
-    ) -> BoxFuture<'a, Vec<Result<Option<Value>, Error>>> {
-        match resource::<P>(kind) {
-            Ok(kind) => kind.observe(&self.0, batch),
-            Err(error) => Box::pin(async move { batch.iter().map(|_| Err(error.clone())).collect() }),
-        }
+    fn look(&self, batch: Vec<(Arc<str>, Ask)>) -> BoxFuture<'_, Vec<Result<Option<Value>, Error>>> {
+        Box::pin(async move {
+            let n_asked = batch.len();
+            let mut kinds: BTreeMap<(Arc<str>, bool), (Vec<usize>, Vec<Ask>)> = BTreeMap::new();
+            for (at, (kind, ask)) in batch.into_iter().enumerate() {
+                let (places, asks) = kinds.entry((kind, matches!(ask, Ask::Data(_)))).or_default();
+                places.push(at);
+                asks.push(ask);
+            }
+            let one = |((kind, _), (places, asks)): (_, (Vec<usize>, _))| async move {
+                (places, self.of_one_kind(kind, asks).await)
+            };
+            let mut answers: Vec<Option<Result<Option<Value>, Error>>> = vec![None; n_asked];
+            for (places, found) in join_all(kinds.into_iter().map(one)).await {
+                places.into_iter().zip(found).for_each(|(at, found)| answers[at] = Some(found));
+            }
+            let missing = || Err(Error::permanent("the provider did not answer"));
+            answers.into_iter().map(|answer| answer.unwrap_or_else(missing)).collect()
+        })
     }
+}
 
-    fn read<'a>(&'a self, kind: &'a str, batch: Vec<Value>) -> BoxFuture<'a, Vec<Result<Value, Error>>> {
-        match data::<P>(kind) {
-            Ok(kind) => kind.read(&self.0, batch),
-            Err(error) => Box::pin(async move { batch.iter().map(|_| Err(error.clone())).collect() }),
+impl<P: Provider> Reading<P> {
+    /// Looks at a batch of one kind, and of one sort.
+    async fn of_one_kind(&self, kind: Arc<str>, asks: Vec<Ask>) -> Vec<Result<Option<Value>, Error>> {
+        let (mut objects, mut data_asks) = (Vec::new(), Vec::new());
+        for ask in asks {
+            match ask {
+                Ask::Object(at) => objects.push(at),
+                Ask::Data(arguments) => data_asks.push(arguments),
+            }
+        }
+        if data_asks.is_empty() {
+            return match resource::<P>(&kind) {
+                Ok(kind) => kind.observe(&self.0, objects).await,
+                Err(error) => objects.iter().map(|_| Err(error.clone())).collect(),
+            };
+        }
+        match data::<P>(&kind) {
+            Ok(kind) => kind.read(&self.0, data_asks).await.into_iter().map(|read| read.map(Some)).collect(),
+            Err(error) => data_asks.iter().map(|_| Err(error.clone())).collect(),
         }
     }
 }
@@ -206,12 +291,24 @@ impl<P: Provider> Writer for Writing<P> {
         kind: &'a str,
         wish: Value,
         change: Change<Value>,
-    ) -> BoxFuture<'a, Result<Value, Error>> {
-        Box::pin(async move { resource::<P>(kind)?.apply(&self.0, wish, change).await })
+        _: Option<Listed>,
+    ) -> BoxFuture<'a, Result<(Value, ReadBack), Error>> {
+        Box::pin(async move {
+            let made = resource::<P>(kind)?.apply(&self.0, wish, change).await?;
+            Ok((made, ReadBack::NotYet))
+        })
     }
 
-    fn destroy<'a>(&'a self, kind: &'a str, observed: Value) -> BoxFuture<'a, Result<(), Error>> {
-        Box::pin(async move { resource::<P>(kind)?.destroy(&self.0, observed).await })
+    fn destroy<'a>(
+        &'a self,
+        kind: &'a str,
+        observed: Value,
+        _: Option<Listed>,
+    ) -> BoxFuture<'a, Result<ReadBack, Error>> {
+        Box::pin(async move {
+            resource::<P>(kind)?.destroy(&self.0, observed).await?;
+            Ok(ReadBack::NotYet)
+        })
     }
 }
 

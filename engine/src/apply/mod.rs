@@ -21,6 +21,7 @@ use fleet_syntax::Diagnostics;
 use crate::clock::Clock;
 use crate::event::{Ledger, Listener};
 use crate::expand::Expansion;
+use crate::host::Holder;
 use crate::interrupt::Interrupt;
 use crate::provider::{Readers, Writers};
 use crate::seal::Sealer;
@@ -42,6 +43,8 @@ pub struct Hands<'a> {
     pub clock: &'a dyn Clock,
     /// Hears of everything.
     pub listener: &'a dyn Listener,
+    /// On whose behalf hosts are changed.
+    pub holder: Holder,
     /// Somebody may want the run to end.
     pub interrupt: &'a Interrupt,
     /// How much at once, and for how long.

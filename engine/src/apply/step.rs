@@ -18,12 +18,13 @@ use super::Hands;
 use super::retry::{self, Attempt};
 use tracing::Instrument;
 
-use crate::address::Address;
+use crate::address::{Address, Item};
 use crate::diff::{diff, get};
 use crate::event::{Effect, Event, Failure, Outcome};
+use crate::host::{Listed, inventory};
 use crate::interrupt::Urgency;
 use crate::plan::{Action, Step, begun, chain, next_number, wished, with_marks};
-use crate::provider::{Reader, Session, Writer};
+use crate::provider::{Ask, ReadBack, Reader, Session, Writer};
 use crate::render::brief;
 use crate::resource::{At, Change, Error};
 use crate::schema::Schema;
@@ -63,6 +64,7 @@ struct Line {
 struct Connected {
     reader: Arc<dyn Reader>,
     writer: Arc<dyn Writer>,
+    on_host: bool,
 }
 
 /// What is to be made.
@@ -272,21 +274,26 @@ impl<'a> Worker<'a> {
         let operation = if change == Change::Create { Operation::Create } else { Operation::Update };
         let part = if change == Change::Create { Action::Create } else { Action::Update };
         let record = self.record(wish, &wish.value, true);
-        self.write(Write::Begin { object: object.clone(), intent: Intent { operation, record } }, false)
-            .await?;
+        let intent = Intent { operation, record: record.clone() };
+        self.write(Write::Begin { object: object.clone(), intent }, false).await?;
         let _room = self.touch(object, step, state).await?;
         self.hands.listener.hear(&Event::StepStarted { object, action: part });
         let begun = |plain: &Value| begun_again(state, object, step, plain);
+        let listed = line.listed(&wish.address, Some(&record));
         let mut attempt = Attempt { number: 1, elapsed: Duration::ZERO, seed: retry::seed(object) };
         let started = self.hands.clock.now();
         loop {
-            let acted = line.writer.apply(kind, plain.clone(), change.clone()).await;
+            let acted = line.writer.apply(kind, plain.clone(), change.clone(), listed.clone()).await;
             let at = match (&acted, &change) {
-                (Ok(made), _) => At::Recorded(made.clone()),
+                (Ok((made, _)), _) => At::Recorded(made.clone()),
                 (Err(_), Change::Create) => begun(&plain),
                 (Err(_), Change::Update { from }) => At::Recorded(from.clone()),
             };
-            let found = match self.look(&line, kind, at).await {
+            let found = match &acted {
+                Ok((_, ReadBack::Found(found))) => Ok(found.clone()),
+                _ => self.look(&line, kind, at).await,
+            };
+            let found = match found {
                 Ok(found) => found,
                 Err(unseen) => return Err(nobody_knows(acted.err(), &unseen)),
             };
@@ -344,19 +351,24 @@ impl<'a> Worker<'a> {
         let record = Recorded { value, ..step.record.clone() };
         let intent = Intent { operation: Operation::Destroy, record };
         self.write(Write::Begin { object: object.clone(), intent }, false).await?;
+        let listed = line.listed(&object.address, None);
         let _room = self.touch(object, step, removal.state).await?;
         self.hands.listener.hear(&Event::StepStarted { object, action: Action::Destroy });
         let mut attempt = Attempt { number: 1, elapsed: Duration::ZERO, seed: retry::seed(object) };
         let started = self.hands.clock.now();
         loop {
-            let acted = line.writer.destroy(kind, before.clone()).await;
+            let acted = line.writer.destroy(kind, before.clone(), listed.clone()).await;
             // As if it had never been recorded: what lives in state alone is gone with its record.
             let at = if removal.lives_in_state() {
                 At::Declared(before.clone())
             } else {
                 At::Recorded(before.clone())
             };
-            let found = match self.look(&line, kind, at).await {
+            let found = match &acted {
+                Ok(ReadBack::Found(found)) => Ok(found.clone()),
+                _ => self.look(&line, kind, at).await,
+            };
+            let found = match found {
                 Ok(found) => found,
                 Err(unseen) => return Err(nobody_knows(acted.err(), &unseen)),
             };
@@ -364,7 +376,7 @@ impl<'a> Worker<'a> {
                 return self.write(Write::Settle { object: object.clone(), recorded: None }, true).await;
             }
             let error = match acted {
-                Ok(()) => {
+                Ok(_) => {
                     let failure = Failure::new("it was removed, but is still there").effect(Effect::Other);
                     return Err(Stop::Failed(failure));
                 }
@@ -403,9 +415,9 @@ impl<'a> Worker<'a> {
         let line = self.connect(&wish.step.record.session, wish.settings.as_ref()).await?;
         let _room = self.room(&wish.step.record.session).await.ok_or(Stop::NotStarted)?;
         let plain = wish.value.clone().unmark_deep().0;
-        let mut answers = line.reader.read(&wish.step.record.kind, vec![plain]).await;
-        let answer = answers.pop().unwrap_or_else(|| Err(Error::permanent("the provider did not answer")));
-        answer.map(|answer| with_marks(wish.schema, &answer, &wish.value)).map_err(failed)
+        let answer = line.ask(&wish.step.record.kind, Ask::Data(plain)).await.map_err(failed)?;
+        let answer = answer.ok_or_else(|| Stop::Failed(Failure::new("the provider did not answer")))?;
+        Ok(with_marks(wish.schema, &answer, &wish.value))
     }
 
     async fn connect(&self, session: &Session, settings: Option<&Value>) -> Result<Connected, Stop> {
@@ -422,8 +434,9 @@ impl<'a> Worker<'a> {
             return Ok(connected.clone());
         }
         let reader = self.hands.readers.reader(session, settings).await.map_err(failed)?;
-        let writer = self.hands.writers.writer(session, settings).await.map_err(failed)?;
-        Ok(connected.insert((settings.clone(), Connected { reader, writer })).1.clone())
+        let writer = self.hands.writers.writer(session, settings, &self.hands.holder).await.map_err(failed)?;
+        let on_host = session.is_on_host();
+        Ok(connected.insert((settings.clone(), Connected { reader, writer, on_host })).1.clone())
     }
 
     /// Waits until the world may be touched once more; `None` if the run is to end before that.
@@ -470,8 +483,7 @@ impl<'a> Worker<'a> {
         let mut attempt = Attempt { number: 1, elapsed: Duration::ZERO, seed: 0 };
         let started = self.hands.clock.now();
         loop {
-            let mut found = line.reader.observe(kind, vec![at.clone()]).await;
-            let found = found.pop().unwrap_or_else(|| Err(Error::permanent("the provider did not answer")));
+            let found = line.ask(kind, Ask::Object(at.clone())).await;
             let Err(error) = found else { return found };
             attempt.elapsed = self.hands.clock.now().saturating_sub(started);
             let Some(wait) = self.hands.pace.retry.wait(&attempt, &error) else { return Err(error) };
@@ -532,6 +544,18 @@ impl<'a> Worker<'a> {
             self.lost.fetch_or(error.is_final(), Ordering::Relaxed);
             Stop::Lost { error, touched }
         })
+    }
+}
+
+impl Connected {
+    async fn ask(&self, kind: &str, ask: Ask) -> Result<Option<Value>, Error> {
+        let mut answers = self.reader.look(vec![(kind.into(), ask)]).await;
+        answers.pop().unwrap_or_else(|| Err(Error::permanent("the provider did not answer")))
+    }
+
+    /// What the inventory of a host says of a thing, so that it is found where the state is lost.
+    fn listed(&self, address: &Address, record: Option<&Recorded>) -> Option<Listed> {
+        (self.on_host && address.item != Item::Host).then(|| inventory::listed(address, record))
     }
 }
 

@@ -1,26 +1,85 @@
 //! Kinds on hosts without their types.
 
 use std::marker::PhantomData;
-use std::sync::Arc;
 
 use fleet_lang::Value;
 
-use super::{HostKind, HostReader, HostWriter};
+use super::{HostData, HostKind, Probe, Reply, Step};
 use crate::attributes::Misfit;
-use crate::kind::{Kind, answer, describe, normalize, typed, upgrade};
-use crate::resource::{At, BoxFuture, Change, Disruption, Error, Touch};
+use crate::kind::{describe, normalize, typed, upgrade};
+use crate::resource::{At, Change, Disruption, Error, Touch};
 use crate::schema::{Entry, Place};
+
+/// Any kind of resource on a host, as the engine sees it. All of it is pure.
+pub trait HostThing: Send + Sync {
+    /// The name in the configuration.
+    fn name(&self) -> &'static str;
+
+    /// What the catalogue says about it.
+    fn entry(&self, provider: &str) -> Entry;
+
+    /// Normalizes a wholly known object.
+    fn normalize(&self, object: &Value) -> Result<Value, Misfit>;
+
+    /// Whether it can be found by a record in which null stands in the place of sensitive values.
+    fn findable(&self, record: &Value) -> Result<(), Misfit>;
+
+    /// Brings a record of an older version of the kind up to date.
+    fn upgrade(&self, version: u32, recorded: Value) -> Result<Value, Error>;
+
+    /// See [`Resource::disrupts`](crate::resource::Resource::disrupts).
+    fn disrupts(&self, touch: Touch<'_>) -> Disruption;
+
+    /// See [`HostKind::probe`].
+    fn probe(&self, at: &At<Value>) -> Result<Probe, Error>;
+
+    /// See [`HostKind::parse`].
+    fn parse(&self, at: &At<Value>, reply: &Reply) -> Result<Option<Value>, Error>;
+
+    /// See [`HostKind::steps`].
+    fn steps(&self, wish: &Value, change: Change<Value>) -> Result<Vec<Step>, Error>;
+
+    /// See [`HostKind::remove`].
+    fn remove(&self, observed: &Value) -> Result<Vec<Step>, Error>;
+}
+
+/// Any kind of data on a host, as the engine sees it. All of it is pure.
+pub trait HostDatum: Send + Sync {
+    /// The name in the configuration.
+    fn name(&self) -> &'static str;
+
+    /// What the catalogue says about it.
+    fn entry(&self, provider: &str) -> Entry;
+
+    /// Normalizes wholly known arguments.
+    fn normalize(&self, arguments: &Value) -> Result<Value, Misfit>;
+
+    /// See [`HostData::probe`].
+    fn probe(&self, arguments: &Value) -> Result<Probe, Error>;
+
+    /// See [`HostData::parse`].
+    fn parse(&self, arguments: &Value, reply: &Reply) -> Result<Value, Error>;
+}
 
 /// The kind of an author's type: `&OnHost::<File>::KIND` in its provider's list.
 #[derive(Debug)]
 pub struct OnHost<K>(PhantomData<fn() -> K>);
+
+/// The data of an author's type: `&DataOnHost::<Facts>::KIND` in its provider's list.
+#[derive(Debug)]
+pub struct DataOnHost<K>(PhantomData<fn() -> K>);
 
 impl<K> OnHost<K> {
     /// The one value of this type.
     pub const KIND: OnHost<K> = OnHost(PhantomData);
 }
 
-impl<K: HostKind> Kind<Arc<dyn HostReader>, Arc<dyn HostWriter>> for OnHost<K> {
+impl<K> DataOnHost<K> {
+    /// The one value of this type.
+    pub const KIND: DataOnHost<K> = DataOnHost(PhantomData);
+}
+
+impl<K: HostKind> HostThing for OnHost<K> {
     fn name(&self) -> &'static str {
         K::NAME
     }
@@ -45,48 +104,43 @@ impl<K: HostKind> Kind<Arc<dyn HostReader>, Arc<dyn HostWriter>> for OnHost<K> {
         K::disrupts(touch)
     }
 
-    fn observe<'a>(
-        &'a self,
-        reader: &'a Arc<dyn HostReader>,
-        batch: Vec<At<Value>>,
-    ) -> BoxFuture<'a, Vec<Result<Option<Value>, Error>>> {
-        Box::pin(async move {
-            let question = |at| {
-                let at = typed::<K>(at)?;
-                K::probe(&at).map(|probe| (at, probe))
-            };
-            let questions = batch.into_iter().map(question).collect();
-            answer(questions, |questions| async {
-                let (places, probes): (Vec<_>, Vec<_>) = questions.into_iter().unzip();
-                let replies = reader.ask(probes).await;
-                let parse = |(at, reply): (At<K>, Result<_, _>)| {
-                    Ok(K::parse(&at, &reply?)?.map(|found| found.to_value()))
-                };
-                places.into_iter().zip(replies).map(parse).collect()
-            })
-            .await
-        })
+    fn probe(&self, at: &At<Value>) -> Result<Probe, Error> {
+        K::probe(&typed::<K>(at.clone())?)
     }
 
-    /// What is on a host is found by what was declared, so the wish is what there is to return.
-    fn apply<'a>(
-        &'a self,
-        writer: &'a Arc<dyn HostWriter>,
-        wish: Value,
-        change: Change<Value>,
-    ) -> BoxFuture<'a, Result<Value, Error>> {
-        Box::pin(async move {
-            let change = change.try_map(|from| K::from_value(&from))?;
-            writer.work(K::from_value(&wish)?.steps(change)?).await?;
-            Ok(wish)
-        })
+    fn parse(&self, at: &At<Value>, reply: &Reply) -> Result<Option<Value>, Error> {
+        Ok(K::parse(&typed::<K>(at.clone())?, reply)?.map(|found| found.to_value()))
     }
 
-    fn destroy<'a>(
-        &'a self,
-        writer: &'a Arc<dyn HostWriter>,
-        observed: Value,
-    ) -> BoxFuture<'a, Result<(), Error>> {
-        Box::pin(async move { writer.work(K::remove(K::from_value(&observed)?)?).await })
+    fn steps(&self, wish: &Value, change: Change<Value>) -> Result<Vec<Step>, Error> {
+        K::from_value(wish)?.steps(change.try_map(|from| K::from_value(&from))?)
+    }
+
+    fn remove(&self, observed: &Value) -> Result<Vec<Step>, Error> {
+        K::remove(K::from_value(observed)?)
+    }
+}
+
+impl<K: HostData> HostDatum for DataOnHost<K> {
+    fn name(&self) -> &'static str {
+        K::NAME
+    }
+
+    fn entry(&self, provider: &str) -> Entry {
+        Entry::new(K::schema(), Place::Host, provider)
+    }
+
+    fn normalize(&self, arguments: &Value) -> Result<Value, Misfit> {
+        let mut typed = K::from_value(arguments)?;
+        typed.normalize()?;
+        Ok(typed.to_value())
+    }
+
+    fn probe(&self, arguments: &Value) -> Result<Probe, Error> {
+        K::from_value(arguments)?.probe()
+    }
+
+    fn parse(&self, arguments: &Value, reply: &Reply) -> Result<Value, Error> {
+        Ok(K::from_value(arguments)?.parse(reply)?.to_value())
     }
 }

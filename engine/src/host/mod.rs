@@ -3,7 +3,11 @@
 //! 1. [`probe`]: what may be asked of a host: a closed set of reading operations
 //! 2. [`step`]: what may be done to it; another type, that no question can hold
 //! 3. [`HostKind`]: what the author of a kind implements, all of it pure
-//! 4. [`HostReader`], [`HostWriter`]: the two sides of a session, implemented by a transport
+//! 4. [`HostData`]: something on a host that is only read
+//! 5. [`Hosts`]: the way to all hosts, implemented by a transport; [`HostReader`] and [`HostWriter`] are the two sides
+//!    of a session with one
+//!
+//! [`reach`] says how a host is reached, [`ledger`] who has it.
 //!
 //! # What the compiler refuses
 //!
@@ -21,7 +25,7 @@
 //! ```compile_fail,E0599
 //! # use fleet_engine::host::*;
 //! fn plan(host: &dyn HostReader) {
-//!     let _ = host.work(vec![]);
+//!     let _ = host.work(Work::default());
 //! }
 //! ```
 //! A step is no part of a question:
@@ -51,14 +55,25 @@
 //!
 //! [`OnHost`] erases a kind, as [`Of`](crate::kind::Of) does for those behind an API.
 
+pub mod edit;
 mod erase;
+pub mod inventory;
+pub mod ledger;
 pub mod probe;
+pub mod reach;
+pub(crate) mod session;
 pub mod step;
 
-pub use erase::OnHost;
+pub use edit::Edit;
+pub use erase::{DataOnHost, HostDatum, HostThing, OnHost};
+pub use ledger::Ledger;
 pub use probe::{Answer, Content, Operand, Probe, Read, Reply, Tool};
+pub use reach::{Holder, Reach};
 pub use step::{Act, Bytes, Step};
 
+use std::sync::Arc;
+
+use crate::attributes::{Attributes, Misfit};
 use crate::resource::{At, BoxFuture, Change, Error, Resource};
 
 /// A kind on a host. It talks to nobody: it says what to ask, what the answer means, and what to do.
@@ -91,6 +106,41 @@ pub trait HostKind: Resource {
     fn remove(observed: Self) -> Result<Vec<Step>, Error>;
 }
 
+/// Something on a host that is only read: a kind of `data`. It is asked together with everything else on its host.
+///
+/// # Assumptions
+/// - All of it is pure.
+pub trait HostData: Attributes {
+    /// The name in the configuration, such as `host_facts`.
+    const NAME: &'static str;
+
+    /// Brings equal meanings to equal values, and refuses values that cannot be.
+    fn normalize(&mut self) -> Result<(), Misfit> {
+        Ok(())
+    }
+
+    /// What to ask.
+    fn probe(&self) -> Result<Probe, Error>;
+
+    /// The arguments, completed with what the answers mean.
+    fn parse(self, reply: &Reply) -> Result<Self, Error>;
+}
+
+/// The way to all hosts of a run.
+///
+/// # Guarantees
+/// - Ways that are equal lead to one connection, which both sides share and which planning hands on to apply.
+///
+/// # Assumptions
+/// - A connection is made when it is first needed. It changes nothing on the host.
+pub trait Hosts: Send + Sync {
+    /// The side that can look and nothing else.
+    fn reader(&self, reach: &Reach) -> Arc<dyn HostReader>;
+
+    /// The side that can change the host, on behalf of somebody.
+    fn writer(&self, reach: &Reach, holder: &Holder) -> Arc<dyn HostWriter>;
+}
+
 /// The reading side of a session with a host.
 pub trait HostReader: Send + Sync {
     /// Asks all of it at once; the replies stand in the order of the probes.
@@ -98,7 +148,32 @@ pub trait HostReader: Send + Sync {
 }
 
 /// The writing side of a session with a host.
+///
+/// # Guarantees
+/// - Works that are handed over while the host is busy travel together, in the order in which they came.
+/// - No step is done unless the ledger of the host names the holder, but for those that make it.
 pub trait HostWriter: Send + Sync {
-    /// Does one after the other, and stops at the first that fails.
-    fn work(&self, steps: Vec<Step>) -> BoxFuture<'_, Result<(), Error>>;
+    /// Does one step after the other and stops at the first that fails; asks afterwards. An error that is
+    /// [transient](Error::transient) may mean that nobody knows how far it came.
+    fn work(&self, work: Work) -> BoxFuture<'_, Result<Reply, Error>>;
+}
+
+/// What is done for one thing, and how it is read back.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Work {
+    /// What the inventory of the host says of it from now on.
+    pub listed: Option<Listed>,
+    /// What is done.
+    pub steps: Vec<Step>,
+    /// What is asked afterwards.
+    pub read_back: Probe,
+}
+
+/// What the inventory of a host says of one thing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Listed {
+    /// The name of its file: hexadecimal digits.
+    pub name: String,
+    /// The line in it, written before anything is done; none: the file goes after everything is done.
+    pub line: Option<String>,
 }

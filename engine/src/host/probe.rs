@@ -20,6 +20,12 @@ pub enum Read {
     Path(String, Content),
     /// The names in a directory.
     Names(String),
+    /// The digest of everything below a directory: names, permission bits, contents and where links lead.
+    Tree(String),
+    /// What stands in all files of a directory together, in the order of their names.
+    Inside(String),
+    /// What the connection itself knows of the host.
+    Line,
     /// What a tool says.
     Tool(Tool, Vec<Operand>),
     /// What a script of the user says. Nobody knows what else it does.
@@ -32,6 +38,8 @@ pub enum Content {
     /// Nothing.
     #[default]
     Nothing,
+    /// Its digest alone.
+    Digest,
     /// Its digest, and all of it unless that is this one.
     Unless(String),
     /// All of it.
@@ -47,6 +55,12 @@ pub enum Tool {
     Launchctl,
     /// `sysctl -n`: a variable of the kernel.
     Sysctl,
+    /// `uname`: the system, its version and its machine.
+    Uname,
+    /// `sw_vers`: the version of macOS.
+    SwVers,
+    /// `id`: who is logged in.
+    Id,
 }
 
 /// An argument that a tool can only take as the name of something: no option, no assignment.
@@ -64,8 +78,27 @@ pub enum Answer {
     Path(Option<Found>),
     /// To [`Read::Names`]; `None` if there is no directory.
     Names(Option<Vec<Vec<u8>>>),
+    /// To [`Read::Tree`]; `None` if there is no directory.
+    Tree(Option<String>),
+    /// To [`Read::Inside`]; empty if there is no directory.
+    Inside(Vec<u8>),
+    /// To [`Read::Line`].
+    Line(Line),
     /// To [`Read::Tool`] and [`Read::UserScript`].
     Output(Output),
+}
+
+/// What a connection knows of the host at its other end.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Line {
+    /// The address that answered; none for this machine.
+    pub address: Option<String>,
+    /// The key by which the host proved who it is, as `type base64`; none for this machine.
+    pub host_key: Option<String>,
+    /// Whether that key was known before; a host that is seen for the first time is taken at its word.
+    pub pinned: bool,
+    /// The user that is logged in.
+    pub user: String,
 }
 
 /// What is at a path.
@@ -187,6 +220,9 @@ impl Tool {
             Tool::Scutil => ("scutil", &["--get"]),
             Tool::Launchctl => ("launchctl", &["print"]),
             Tool::Sysctl => ("sysctl", &["-n"]),
+            Tool::Uname => ("uname", &["-srmn"]),
+            Tool::SwVers => ("sw_vers", &[]),
+            Tool::Id => ("id", &["-un"]),
         }
     }
 }
@@ -221,6 +257,30 @@ impl Reply {
     pub fn names(&self, index: usize) -> Result<Option<&[Vec<u8>]>, Error> {
         match self.0.get(index) {
             Some(Answer::Names(names)) => Ok(names.as_deref()),
+            _ => Err(not_answered()),
+        }
+    }
+
+    /// The answer to the operation at `index`, which asked for the digest of a tree.
+    pub fn tree(&self, index: usize) -> Result<Option<&str>, Error> {
+        match self.0.get(index) {
+            Some(Answer::Tree(digest)) => Ok(digest.as_deref()),
+            _ => Err(not_answered()),
+        }
+    }
+
+    /// The answer to the operation at `index`, which asked for the files of a directory.
+    pub fn inside(&self, index: usize) -> Result<&[u8], Error> {
+        match self.0.get(index) {
+            Some(Answer::Inside(content)) => Ok(content),
+            _ => Err(not_answered()),
+        }
+    }
+
+    /// The answer to the operation at `index`, which asked for the connection.
+    pub fn line(&self, index: usize) -> Result<&Line, Error> {
+        match self.0.get(index) {
+            Some(Answer::Line(line)) => Ok(line),
             _ => Err(not_answered()),
         }
     }

@@ -1,6 +1,9 @@
 //! What may be done to a host. Only apply holds something that takes a step.
 
 use std::fmt;
+use std::time::Duration;
+
+use super::edit::Edit;
 
 /// One change. Contents and inputs may be secret, and are not shown.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -9,6 +12,8 @@ pub struct Step {
     pub act: Act,
     /// Whether root does it.
     pub root: bool,
+    /// How long it may take, if not as long as steps usually may.
+    pub timeout: Option<Duration>,
 }
 
 /// What is done in a step. Each may be repeated.
@@ -19,28 +24,57 @@ pub enum Act {
         /// Where; the directory must be there.
         path: String,
         /// All that stands in it.
-        content: Bytes,
-        /// The permission bits.
-        mode: u32,
-        /// Owner and group, if they are not to be those of the writer.
-        owner: Option<(String, String)>,
+        content: Content,
+        /// How it is kept.
+        keep: Keep,
+        /// A command of the user that must succeed before the file gets its name; `{}` in it is where the new file lies.
+        validate: Option<String>,
+    },
+    /// Changes a file where others write too: what is there is read, edited and put in its place, unless somebody
+    /// changed it in between. Mode and owner stay.
+    Edit {
+        /// Where. A file that is not there counts as an empty one, and is made if something stands in it afterwards.
+        path: String,
+        /// How.
+        edit: Edit,
     },
     /// Makes a directory, and those it lies in.
     Directory {
         /// Where.
         path: String,
-        /// The permission bits of the innermost.
-        mode: u32,
+        /// How the innermost is kept.
+        keep: Keep,
     },
-    /// Makes a link in the place of the one that is there.
+    /// Changes how something is kept that is there.
+    Keep {
+        /// Where. Links are not followed.
+        path: String,
+        /// How.
+        keep: Keep,
+    },
+    /// Makes a link in the place of what is there, which must be no directory.
     Link {
         /// Where.
         path: String,
         /// Where it leads.
         target: String,
     },
+    /// Puts the directory that an archive holds in the place of the one that is there.
+    Unpack {
+        /// Where; the directory around must be there.
+        path: String,
+        /// The archive: a tar file, which may be compressed by gzip.
+        archive: LocalFile,
+        /// How many leading parts of the names in it are left out.
+        strip: u32,
+    },
     /// Removes a file, a link or an empty directory, if it is there.
     Remove {
+        /// Where.
+        path: String,
+    },
+    /// Removes a directory with all that is in it, if it is there.
+    RemoveTree {
         /// Where.
         path: String,
     },
@@ -53,6 +87,58 @@ pub enum Act {
         /// What it reads; the way for secrets.
         input: Bytes,
     },
+    /// Runs a script of the user, which may hold secrets.
+    UserScript {
+        /// The script.
+        script: Bytes,
+    },
+    /// Starts the host anew, and waits until it answers from another boot than this one.
+    Reboot {
+        /// The boot it is in.
+        boot: String,
+    },
+    /// Takes the host: makes its ledger, which must not be there.
+    Claim(Claim),
+    /// Gives the host back: removes the ledger, if it is ours.
+    Release(Claim),
+}
+
+/// What stands in a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Content {
+    /// These bytes, which may be secret.
+    Bytes(Bytes),
+    /// What stands in a file on this machine.
+    Local(LocalFile),
+}
+
+/// A file on the machine that runs fleet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LocalFile {
+    /// Where it lies.
+    pub path: String,
+    /// Its SHA-256, in hexadecimal digits; another content is refused.
+    pub digest: String,
+}
+
+/// How a file or directory is kept; what is not said stays, or is as the writer makes it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Keep {
+    /// The permission bits.
+    pub mode: Option<u32>,
+    /// The name of the owner.
+    pub owner: Option<String>,
+    /// The name of the group.
+    pub group: Option<String>,
+}
+
+/// Who has a host.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Claim {
+    /// Where the ledger lies on the host.
+    pub ledger: String,
+    /// The slot that holds the host, such as `fleet.runners[0]`.
+    pub slot: String,
 }
 
 /// Bytes that are not shown.
@@ -63,13 +149,19 @@ impl Step {
     /// A step as the user of the connection.
     #[must_use]
     pub fn new(act: Act) -> Step {
-        Step { act, root: false }
+        Step { act, root: false, timeout: None }
     }
 
     /// The same step, done by root.
     #[must_use]
     pub fn as_root(self) -> Step {
         Step { root: true, ..self }
+    }
+
+    /// The same step, done by root if that is so.
+    #[must_use]
+    pub fn by_root(self, root: bool) -> Step {
+        Step { root, ..self }
     }
 }
 
@@ -85,8 +177,9 @@ mod tests {
 
     #[test]
     fn what_is_written_is_not_shown() {
-        let content = Bytes(b"hunter2".to_vec());
-        let step = Step::new(Act::Write { path: "/a".into(), content, mode: 0o600, owner: None });
+        let content = Content::Bytes(Bytes(b"hunter2".to_vec()));
+        let step =
+            Step::new(Act::Write { path: "/a".into(), content, keep: Keep::default(), validate: None });
         assert!(!format!("{step:?}").contains("104"), "{step:?}");
         assert!(format!("{step:?}").contains("(7 bytes)"), "{step:?}");
     }

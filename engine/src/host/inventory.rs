@@ -1,0 +1,110 @@
+//! What is managed on a host, as the host itself keeps it beside its ledger: a file of one line for each thing.
+//!
+//! It holds what it takes to find a thing and to remove it, and nothing sensitive. Where the state is lost, or knew
+//! nothing of a thing yet, the inventory still does.
+
+use std::sync::Arc;
+
+use fleet_lang::{Entries, Kind, Value};
+use serde_json::{Value as Json, json};
+use sha2::{Digest, Sha256};
+
+use super::Listed;
+use crate::address::Address;
+use crate::encode::{Decoder, to_json};
+use crate::state::Recorded;
+
+/// Longer texts are left out: nothing is found by them.
+const LONGEST: usize = 1024;
+
+/// Something that an inventory knows.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Known {
+    /// Whose it is.
+    pub address: Address,
+    /// Its kind.
+    pub kind: Arc<str>,
+    /// The version of the kind's schema.
+    pub version: u32,
+    /// What it takes to find it.
+    pub value: Value,
+}
+
+/// What an inventory says of a thing from now on; without a record it says nothing any more.
+#[must_use]
+pub fn listed(address: &Address, record: Option<&Recorded>) -> Listed {
+    let text = address.to_string();
+    let name = Sha256::digest(text.as_bytes()).iter().take(16).map(|byte| format!("{byte:02x}")).collect();
+    let line = record.and_then(|record| {
+        let value = to_json(&short(&record.value)).ok()?;
+        Some(json!({ "address": text, "kind": &*record.kind, "version": record.version, "value": value }).to_string())
+    });
+    Listed { name, line }
+}
+
+/// Reads an inventory; what cannot be read was not written by us, and is left alone.
+#[must_use]
+pub fn read(content: &[u8]) -> Vec<Known> {
+    let lines = content.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
+    lines.filter_map(known).collect()
+}
+
+fn known(line: &[u8]) -> Option<Known> {
+    let json: Json = serde_json::from_slice(line).ok()?;
+    Some(Known {
+        address: Address::parse(json.get("address")?.as_str()?)?,
+        kind: json.get("kind")?.as_str()?.into(),
+        version: u32::try_from(json.get("version")?.as_u64()?).ok()?,
+        value: Decoder::default().value(&json.get("value")?.to_string()).ok()?,
+    })
+}
+
+/// The same object with null in the place of what is long or must not be written down.
+fn short(value: &Value) -> Value {
+    let Some(entries) = value.entries() else { return value.clone() };
+    let keep = |value: &Value| {
+        let is_long = matches!(&value.kind, Kind::String(text) if text.len() > LONGEST);
+        if is_long || to_json(value).is_err() { Value::null_of(value.ty()) } else { value.clone() }
+    };
+    let kept: Entries = entries.iter().map(|(name, value)| (name.clone(), keep(value))).collect();
+    Value::object(kept)
+}
+
+#[cfg(test)]
+mod tests {
+    use fleet_lang::{Marks, Type};
+
+    use super::*;
+    use crate::provider::Session;
+
+    #[test]
+    fn what_is_listed_is_known_without_what_is_secret_or_long() {
+        let address = Address::parse("fleet.desk[\"a b\"].host_file.motd[0]").unwrap();
+        let entries = [
+            ("path", Value::from("/etc/motd\n")),
+            ("content", Value::from("hunter2").mark(Marks::SENSITIVE)),
+            ("long", Value::from("x".repeat(LONGEST + 1).as_str())),
+            ("later", Value::unknown(Type::String)),
+        ];
+        let value = Value::object(entries.map(|(name, value)| (name.into(), value)).into_iter().collect());
+        let record = Recorded {
+            session: Session::on_host(address.scope.clone()),
+            kind: "host_file".into(),
+            version: 3,
+            value,
+            sealed: Default::default(),
+            depends_on: [].into(),
+            create_before_destroy: false,
+            epoch: None,
+        };
+        let line = listed(&address, Some(&record)).line.unwrap();
+        assert!(!line.contains("hunter2") && !line.contains('\n'), "{line}");
+        let known = read(format!("{line}\nnonsense\n\n{line}\n").as_bytes());
+        assert_eq!((known.len(), known[0].version, &known[0].address), (2, 3, &address));
+        let path = |known: &Known| known.value.entries().unwrap()["path"].as_str().map(str::to_owned);
+        assert_eq!(path(&known[1]).as_deref(), Some("/etc/motd\n"));
+        assert!(known[0].value.entries().unwrap()["content"].is_null());
+        let gone = listed(&address, None);
+        assert_eq!((gone.line, gone.name.len()), (None, 32));
+    }
+}

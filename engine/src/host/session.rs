@@ -1,0 +1,112 @@
+//! A session with a host as the engine sees it: kinds of all providers, in one conversation.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use fleet_lang::Value;
+
+use super::{HostDatum, HostReader, HostThing, HostWriter, Listed, Probe, Reply, Work};
+use crate::kind::answer;
+use crate::provider::{Ask, ReadBack, Reader, Writer};
+use crate::resource::{At, BoxFuture, Change, Error};
+
+/// All kinds that live on hosts, whosever they are.
+#[derive(Clone, Default)]
+pub(crate) struct OnHosts {
+    pub(crate) things: HashMap<&'static str, &'static dyn HostThing>,
+    pub(crate) data: HashMap<&'static str, &'static dyn HostDatum>,
+}
+
+/// The reading side.
+pub(crate) struct HostReading {
+    pub(crate) kinds: Arc<OnHosts>,
+    pub(crate) host: Arc<dyn HostReader>,
+}
+
+/// The writing side.
+pub(crate) struct HostWriting {
+    pub(crate) kinds: Arc<OnHosts>,
+    pub(crate) host: Arc<dyn HostWriter>,
+}
+
+impl OnHosts {
+    fn thing(&self, kind: &str) -> Result<&'static dyn HostThing, Error> {
+        self.things.get(kind).copied().ok_or_else(|| unknown(kind))
+    }
+
+    fn probe(&self, kind: &str, ask: &Ask) -> Result<Probe, Error> {
+        match ask {
+            Ask::Object(at) => self.thing(kind)?.probe(at),
+            Ask::Data(arguments) => self.data.get(kind).ok_or_else(|| unknown(kind))?.probe(arguments),
+        }
+    }
+
+    fn parse(&self, kind: &str, ask: &Ask, reply: &Reply) -> Result<Option<Value>, Error> {
+        match ask {
+            Ask::Object(at) => self.thing(kind)?.parse(at, reply),
+            Ask::Data(arguments) => {
+                self.data.get(kind).ok_or_else(|| unknown(kind))?.parse(arguments, reply).map(Some)
+            }
+        }
+    }
+}
+
+impl Reader for HostReading {
+    fn look(&self, batch: Vec<(Arc<str>, Ask)>) -> BoxFuture<'_, Vec<Result<Option<Value>, Error>>> {
+        Box::pin(async move {
+            let question = |(kind, ask): (Arc<str>, Ask)| {
+                self.kinds.probe(&kind, &ask).map(|probe| ((kind, ask), probe))
+            };
+            answer(batch.into_iter().map(question).collect(), |questions| async {
+                let (asked, probes): (Vec<_>, Vec<_>) = questions.into_iter().unzip();
+                let replies = self.host.ask(probes).await;
+                let parse = |((kind, ask), reply): ((Arc<str>, Ask), Result<Reply, Error>)| {
+                    self.kinds.parse(&kind, &ask, &reply?)
+                };
+                asked.into_iter().zip(replies).map(parse).collect()
+            })
+            .await
+        })
+    }
+}
+
+impl Writer for HostWriting {
+    /// What is on a host is found by what was declared, so the wish is what there is to return.
+    fn apply<'a>(
+        &'a self,
+        kind: &'a str,
+        wish: Value,
+        change: Change<Value>,
+        listed: Option<Listed>,
+    ) -> BoxFuture<'a, Result<(Value, ReadBack), Error>> {
+        Box::pin(async move {
+            let thing = self.kinds.thing(kind)?;
+            let at = At::Recorded(wish);
+            let At::Recorded(wish) = &at else { unreachable!("it was just made") };
+            let work = Work { listed, steps: thing.steps(wish, change)?, read_back: thing.probe(&at)? };
+            let reply = self.host.work(work).await?;
+            let found = thing.parse(&at, &reply)?;
+            Ok((wish.clone(), ReadBack::Found(found)))
+        })
+    }
+
+    fn destroy<'a>(
+        &'a self,
+        kind: &'a str,
+        observed: Value,
+        listed: Option<Listed>,
+    ) -> BoxFuture<'a, Result<ReadBack, Error>> {
+        Box::pin(async move {
+            let thing = self.kinds.thing(kind)?;
+            let steps = thing.remove(&observed)?;
+            let at = At::Recorded(observed);
+            let work = Work { listed, steps, read_back: thing.probe(&at)? };
+            let reply = self.host.work(work).await?;
+            Ok(ReadBack::Found(thing.parse(&at, &reply)?))
+        })
+    }
+}
+
+fn unknown(kind: &str) -> Error {
+    Error::permanent(format!("this fleet has no kind `{kind}` on hosts"))
+}

@@ -112,6 +112,13 @@ impl ScopePath {
         if keyed { ScopePath(self.0.iter().map(ScopeStep::without_key).collect()) } else { self.clone() }
     }
 
+    /// The slot of a fleet that it is or lies in.
+    #[must_use]
+    pub fn slot(&self) -> Option<ScopePath> {
+        let at = self.0.iter().position(|step| matches!(step, ScopeStep::Fleet(..)))?;
+        Some(if at + 1 == self.0.len() { self.clone() } else { ScopePath(self.0[..=at].into()) })
+    }
+
     /// The steps, outermost first.
     #[must_use]
     pub fn steps(&self) -> &[ScopeStep] {

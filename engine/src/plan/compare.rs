@@ -9,12 +9,12 @@ use fleet_syntax::{Diagnostic, Diagnostics, Severity, Span};
 use super::ignore::ignore;
 use super::make::Index;
 use super::moves::Moves;
-use super::{Action, Goal, Options, Plan, Step, Why, normal, normal_beside, normal_data};
-use crate::address::{Address, Target};
+use super::{Action, Goal, Options, Plan, Step, Why, chain, normal, normal_beside, normal_data};
+use crate::address::{Address, Item, ScopePath, Target};
 use crate::attributes::Misfit;
 use crate::config::model::{Mode, Resource};
 use crate::diff::{Change, created, diff, drift, get, updated};
-use crate::expand::{ArgumentsOnly, Block, Expansion, Imported, Instance, Settle};
+use crate::expand::{ArgumentsOnly, Block, Expansion, Imported, Instance, Memory, Settle};
 use crate::observe::{Observed, Sight, SubjectOf, Which};
 use crate::provider::Readers;
 use crate::resource::Error;
@@ -29,6 +29,8 @@ pub(super) struct Planner<'a> {
     pub(super) observed: &'a Observed,
     pub(super) readers: &'a dyn Readers,
     pub(super) options: &'a Options,
+    /// What is remembered of hosts.
+    pub(super) memory: &'a Memory,
     pub(super) sealer: &'a Sealer,
     pub(super) moves: &'a Moves,
     /// Whose records are settled before anything is done.
@@ -39,6 +41,8 @@ pub(super) struct Planner<'a> {
     pub(super) imports: BTreeMap<Address, Imported>,
     pub(super) plan: Plan,
     pub(super) diagnostics: Diagnostics,
+    /// What cannot be seen because of its host, and why: it is left alone, and the rest goes on.
+    pub(super) blocked: BTreeMap<Address, Arc<str>>,
     /// The blocks with a step that changes something, as the uses of data see them.
     pub(super) changing: BTreeSet<Target>,
 }
@@ -82,10 +86,25 @@ impl Planner<'_> {
             Ok(found) => found.clone(),
             Err(error) => {
                 let problem = Diagnostic { span: declared_at, ..unobservable(address, error) };
-                self.diagnostics.push(problem);
+                match address.scope.slot() {
+                    Some(slot) => self.block(address, slot, problem, chain(error).into()),
+                    None => self.diagnostics.push(problem),
+                }
                 None
             }
         }
+    }
+
+    /// Leaves something in a fleet alone that cannot be seen, and what depends on it; the rest goes on. What is wrong with
+    /// a host is said once, and not for all that is on it.
+    fn block(&mut self, address: &Address, slot: ScopePath, problem: Diagnostic, why: Arc<str>) {
+        let is_told = self.blocked.range(slot_start(&slot)..).take_while(|(other, _)| {
+            other.scope.slot().as_ref() == Some(&slot)
+        });
+        if !is_told.into_iter().any(|(_, told)| *told == why) {
+            self.diagnostics.push(Diagnostic { severity: Severity::Warning, ..problem });
+        }
+        self.blocked.insert(address.clone(), why);
     }
 
     fn seen(&mut self, instance: &Instance, wish: &Value) -> Seen {
@@ -146,6 +165,9 @@ impl Planner<'_> {
         });
         self.check_secrets(instance, block, &declared);
         let Seen { before, why, looked } = self.seen(instance, &declared);
+        if self.blocked.contains_key(address) {
+            return created(schema, address, &declared);
+        }
         let declared = match &before {
             Some(before) => normal_beside(self.readers, kind, &declared, before),
             None => declared,
@@ -370,6 +392,10 @@ impl Planner<'_> {
 }
 
 impl Settle for Planner<'_> {
+    fn memory(&self) -> &Memory {
+        self.memory
+    }
+
     fn settle(&mut self, instance: &Instance, block: &Block<'_>) -> Value {
         match block.resource.mode {
             Mode::Managed => self.resource(instance, block),
@@ -421,6 +447,11 @@ pub(super) fn without(sealed: &BTreeMap<Arc<str>, Sealed>, address: &Address, ob
         (name.clone(), if value.is_null() && sealed.contains_key(name) { unknown() } else { value.clone() })
     });
     Value::object(hidden.collect())
+}
+
+/// What stands before everything in a slot.
+fn slot_start(slot: &ScopePath) -> Address {
+    Address { scope: slot.clone(), item: Item::Resource("".into(), "".into()), key: None }
 }
 
 pub(super) fn unobservable(address: &Address, error: &Error) -> Diagnostic {

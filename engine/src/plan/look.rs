@@ -8,10 +8,10 @@ use fleet_lang::Value;
 use super::compare::without;
 use super::make::Index;
 use super::{Options, kind_of, normal, normal_data};
-use crate::address::Address;
+use crate::address::{Address, Item, ScopePath, Target};
 use crate::config::model::Mode;
 use crate::diff::{created, diff, updated};
-use crate::expand::{ArgumentsOnly, Block, Expansion, Imported, Instance, Settle};
+use crate::expand::{ArgumentsOnly, Block, Expansion, Imported, Instance, Memory, Settle};
 use crate::observe::{Ask, Observed, Question, Questions, Subject, SubjectOf, Which};
 use crate::provider::Readers;
 use crate::resource::At;
@@ -24,6 +24,8 @@ pub(super) struct Looker<'a> {
     index: &'a Index<'a>,
     readers: &'a dyn Readers,
     options: &'a Options,
+    /// What is remembered of hosts.
+    memory: &'a Memory,
     /// What was seen in earlier rounds.
     seen: &'a Observed,
     questions: Questions,
@@ -37,9 +39,10 @@ impl<'a> Looker<'a> {
         index: &'a Index<'a>,
         readers: &'a dyn Readers,
         options: &'a Options,
+        memory: &'a Memory,
         seen: &'a Observed,
     ) -> Looker<'a> {
-        Looker { state, index, readers, options, seen, questions: Questions::default() }
+        Looker { state, index, readers, options, memory, seen, questions: Questions::default() }
     }
 
     /// Everything that is still to be looked at: what is declared, and what is only remembered.
@@ -62,6 +65,12 @@ impl<'a> Looker<'a> {
                 let ask = Ask::Object(At::Id(id.clone()));
                 self.ask(to.clone(), Which::Imported, Question { ask, ..question });
             }
+        }
+        let options = self.options;
+        if !options.targets.is_empty() || !options.excludes.is_empty() {
+            self.questions.retain(|_, question| {
+                !question.session.is_on_host() || is_chosen(options, &question.session.scope)
+            });
         }
         let seen = self.seen;
         if !seen.is_empty() {
@@ -140,6 +149,10 @@ impl<'a> Looker<'a> {
 }
 
 impl Settle for Looker<'_> {
+    fn memory(&self) -> &Memory {
+        self.memory
+    }
+
     fn settle(&mut self, instance: &Instance, block: &Block<'_>) -> Value {
         if block.resource.mode == Mode::Data {
             return self.data(instance, block);
@@ -172,6 +185,15 @@ impl Settle for Looker<'_> {
         }
         created(&block.entry.schema, address, declared)
     }
+}
+
+/// Whether anything on the host of a slot is part of the plan: nobody else's host is connected to.
+fn is_chosen(options: &Options, slot: &ScopePath) -> bool {
+    let host = Address { scope: slot.clone(), item: Item::Host, key: None };
+    let whole = Target { scope: slot.clone(), item: None, key: None };
+    let is_excluded = options.excludes.iter().any(|target| target.covers(&host));
+    let is_targeted = |target: &Target| target.covers(&host) || whole.includes(target);
+    !is_excluded && (options.targets.is_empty() || options.targets.iter().any(is_targeted))
 }
 
 /// Where to look for what was begun: it is none of those that are known.

@@ -141,11 +141,9 @@ impl<'c> Walk<'_, 'c> {
                     declared.insert(name.clone(), value.clone());
                 }
             }
-            let lineage = self.settle.memory().lineage.as_deref().map(Value::from);
             declared.insert("slot".into(), Value::from(&*here.path.to_string()));
             declared.insert("ledger".into(), get(&line, "ledger"));
             declared.insert("machine".into(), machine);
-            declared.insert("lineage".into(), lineage.unwrap_or_else(|| Value::null_of(Type::String)));
             instance.declared = Value::object(declared);
             let block = Block {
                 resource: &fleet.host,
@@ -213,6 +211,8 @@ impl<'c> Walk<'_, 'c> {
         line.insert("slot".into(), Value::from(&*slot.to_string()));
         line.insert("addresses".into(), Value::list(Type::String, addresses));
         line.insert("host_key".into(), pin.unwrap_or_else(null));
+        let lineage = self.settle.memory().lineage.as_deref().map(Value::from);
+        line.insert("lineage".into(), lineage.unwrap_or_else(null));
         let path = given(get(&remembered, "ledger")).or_else(|| given(get(&pool, "ledger")));
         line.insert("ledger".into(), path.unwrap_or_else(|| ledger::PATH.into()));
         if !body.is_known() || !machine.is_known() {

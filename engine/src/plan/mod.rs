@@ -11,6 +11,7 @@ mod choose;
 mod compare;
 mod dependencies;
 mod finish;
+mod hosts;
 mod ignore;
 mod later;
 mod look;
@@ -114,6 +115,10 @@ pub struct Options {
     pub resolve_secrets: bool,
     /// What is taken in besides what `import` blocks say.
     pub imports: Vec<Imported>,
+    /// Only these hosts, by slot or name; all if empty.
+    pub hosts: Vec<String>,
+    /// Not these hosts, by slot or name.
+    pub exclude_hosts: Vec<String>,
     /// Slots whose hosts may have other keys than those that are recorded: they were installed anew.
     pub accepted: Vec<ScopePath>,
 }

@@ -13,7 +13,7 @@ use crate::config::model::Mode;
 use crate::diff::{created, diff, updated};
 use crate::expand::{ArgumentsOnly, Block, Expansion, Imported, Instance, Memory, Settle};
 use crate::observe::{Ask, Observed, Question, Questions, Subject, SubjectOf, Which};
-use crate::provider::Readers;
+use crate::provider::{Readers, Session};
 use crate::resource::At;
 use crate::schema::Catalog;
 use crate::state::{Object, Operation, Recorded, State};
@@ -94,7 +94,7 @@ impl<'a> Looker<'a> {
                 ask: Ask::Object(ask),
             })
         };
-        if self.options.refresh {
+        if self.options.refresh || !self.memory.replaced.is_empty() {
             for (address, record) in &state.recorded {
                 if self.questions.contains_key(&SubjectOf { address, which: Which::Recorded }) {
                     continue;
@@ -167,7 +167,9 @@ impl Settle for Looker<'_> {
             ask: Ask::Object(at),
         };
         if let Some(recorded) = self.index.get(address) {
-            if let Some(settings) = settings.filter(|_| self.options.refresh) {
+            // What is on another machine is looked at there, with all else that is only remembered.
+            let is_here = !has_moved(recorded, &block.session);
+            if let Some(settings) = settings.filter(|_| self.options.refresh && is_here) {
                 let at = At::Recorded(recorded.value.clone());
                 self.ask(address.clone(), Which::Recorded, question(settings, at));
             }
@@ -206,6 +208,11 @@ pub(crate) fn begun(state: &State, address: &Address, wish: &Value) -> At<Value>
 /// Where to look for what is declared and not recorded: it is none of those that are to go, whatever they are called.
 pub(crate) fn wished(state: &State, address: &Address, wish: Value) -> At<Value> {
     if state.deposed.contains_key(address) { begun(state, address, &wish) } else { At::Declared(wish) }
+}
+
+/// Whether something is on another machine than the one that its slot is to have.
+pub(super) fn has_moved(recorded: &Recorded, session: &Session) -> bool {
+    session.is_on_host() && recorded.session.is_on_host() && recorded.session.alias != session.alias
 }
 
 /// Settings that can be used by now.

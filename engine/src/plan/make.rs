@@ -86,7 +86,7 @@ pub async fn plan<'c>(
     let serial = state.serial;
     let outline = Outline::of(sources.config, sources.surroundings.catalog);
     let moves = apply_moves(&outline.scopes, &mut state);
-    let memory = Memory::of(&state, options.accepted.iter().cloned().collect());
+    let memory = Memory::of(&state, options);
     let index: Index<'_> = state.recorded.iter().collect();
     let nothing = Observed::default();
     let looker = Looker::new(&state, &index, sources.readers, options, &memory, &nothing);

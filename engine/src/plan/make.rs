@@ -138,6 +138,9 @@ pub async fn plan<'c>(
     problems.extend(again.map(|import| recorded_already(&import.to)));
     problems.extend(check::protected(&plan, &expansion));
     problems.extend(check::lint(&plan));
+    if !options.ignore_rollout {
+        problems.extend(check::all_at_once(&plan, &expansion, sources.readers));
+    }
     if has_errors(&problems) {
         return Err(problems);
     }

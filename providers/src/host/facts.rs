@@ -181,6 +181,7 @@ mod tests {
             host_key: text("ssh-ed25519 AAAA"),
             user: "m1".into(),
             pinned: true,
+            lineage: None,
         };
         let reply = Reply(vec![
             Answer::Path(None),

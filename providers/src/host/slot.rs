@@ -36,7 +36,7 @@ pub(super) struct StaticHost {
     #[fleet(replace)]
     ledger: String,
     /// The random name of the state that holds the machine.
-    #[fleet(optional_computed)]
+    #[fleet(computed)]
     lineage: Option<String>,
     /// The machine, with the fingerprint of the key by which it proved who it is.
     #[fleet(computed)]
@@ -76,9 +76,8 @@ impl HostKind for StaticHost {
             _ => None,
         };
         let ledger = content.and_then(Ledger::parse).ok_or_else(|| host.no_ledger())?;
-        let is_ours =
-            host.lineage.as_ref().is_none_or(|ours| *ours == ledger.lineage) && ledger.slot == host.slot;
-        if !is_ours {
+        let line = reply.line(1)?;
+        if line.lineage.as_ref() != Some(&ledger.lineage) || ledger.slot != host.slot {
             return Err(host.held(&ledger));
         }
         // A claim that was there before is not the one that was begun.
@@ -86,7 +85,6 @@ impl HostKind for StaticHost {
         {
             return Ok(None);
         }
-        let line = reply.line(1)?;
         let machine = &host.machine;
         let id = match line.host_key.as_deref().and_then(fingerprint) {
             Some(fingerprint) => format!("{machine}/{fingerprint}"),
@@ -180,7 +178,7 @@ mod tests {
         };
         let host_key =
             Some("ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIAABAgMEBQYHCAkKCwwNDg8QERITFBUWFxgZGhscHR4f".into());
-        let line = Line { address: Some("10.0.0.11".into()), host_key, pinned: true, user: "m1".into() };
+        let line = Line { address: Some("10.0.0.11".into()), host_key, pinned: true, user: "m1".into(), lineage: Some("l1".into()) };
         Reply(vec![Answer::Path(ledger.map(found)), Answer::Line(line)])
     }
 

@@ -11,6 +11,7 @@ use fleet_engine::config::model::Output;
 use fleet_engine::document::{self, Context, Document, Fact, Header};
 use fleet_engine::event::Listener;
 use fleet_engine::expand::secrets_of_providers;
+use fleet_engine::host::Holder;
 use fleet_engine::interrupt::Interrupt;
 use fleet_engine::plan::{Goal, Options, Planned, Sources, plan};
 use fleet_engine::registry::Registry;
@@ -57,6 +58,8 @@ pub(crate) struct Running<'a> {
     pub(crate) store: &'a dyn Store,
     pub(crate) listener: &'a dyn Listener,
     pub(crate) interrupt: &'a Interrupt,
+    /// On whose behalf hosts are changed.
+    pub(crate) holder: Holder,
     pub(crate) pace: Pace,
 }
 
@@ -150,6 +153,7 @@ impl Site {
             clock: &self.clock,
             listener: running.listener,
             interrupt: running.interrupt,
+            holder: running.holder.clone(),
             pace: running.pace,
         };
         self.runtime.block_on(async {
@@ -196,6 +200,9 @@ impl Site {
                 target: words(&options.targets),
                 exclude: words(&options.excludes),
                 replace: words(&options.replace),
+                host: options.hosts.clone(),
+                exclude_host: options.exclude_hosts.clone(),
+                accept_host_key: options.accepted.iter().map(ToString::to_string).collect(),
                 without_looking: !options.refresh,
                 resolve_secrets: options.resolve_secrets,
             },

@@ -96,6 +96,15 @@ pub struct Options {
     pub exclude: Vec<String>,
     /// `--replace`
     pub replace: Vec<String>,
+    /// `--host`
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub host: Vec<String>,
+    /// `--exclude-host`
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub exclude_host: Vec<String>,
+    /// `--accept-host-key`
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub accept_host_key: Vec<String>,
     /// `--refresh=false`: reality was not looked at.
     pub without_looking: bool,
     /// `--resolve-secrets`: secrets were got while planning.
@@ -269,7 +278,7 @@ pub struct Deferred {
     pub awaits: Option<String>,
 }
 
-/// Something that the user left out.
+/// Something that is left out.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LeftOut {
     /// Its name.
@@ -296,6 +305,11 @@ pub enum Because {
     NeededBy {
         /// Which one.
         by: String,
+    },
+    /// It cannot be seen, and nobody changes what he cannot see.
+    Blocked {
+        /// Why.
+        why: String,
     },
 }
 
@@ -332,6 +346,12 @@ pub struct Warning {
 }
 
 impl Document {
+    /// Whether something could not be seen, so that nobody knows whether it is as it should be.
+    #[must_use]
+    pub fn is_blocked(&self) -> bool {
+        self.left_out.iter().any(|left_out| matches!(left_out.because, Because::Blocked { .. }))
+    }
+
     /// Whether something would change of what the plan is about.
     #[must_use]
     pub fn changes_something(&self) -> bool {

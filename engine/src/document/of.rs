@@ -62,6 +62,7 @@ impl Document {
                 plan::LeftOut::Excluded => Because::Excluded,
                 plan::LeftOut::DependsOn(on) => Because::DependsOn { on: on.to_string() },
                 plan::LeftOut::NeededBy(by) => Because::NeededBy { by: by.to_string() },
+                plan::LeftOut::Blocked(why) => Because::Blocked { why: why.to_string() },
             },
         });
         let mut document = Document {

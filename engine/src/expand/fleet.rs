@@ -10,11 +10,10 @@ use fleet_syntax::tree::{Expr, ExprKind, Step};
 use fleet_syntax::{Diagnostic, Span};
 
 use super::repeat::{Repeated, whole};
-use super::{Instance, Keys, ONCE, Opened, Repetition, View, Walk};
-use crate::address::{Address, Item, Key, ScopeStep};
+use super::{Instance, Keys, ONCE, Repetition, View, Walk};
+use crate::address::{Item, Key, ScopeStep};
 use crate::config::body::Ephemeral;
 use crate::config::model::{Fleet, Pool, Repeat, Slots};
-use crate::reference::HOST_ATTRIBUTES;
 use crate::schema::{Entry, Sort};
 use crate::scope::{NodeId, NodeItem, ScopeId};
 
@@ -66,7 +65,6 @@ impl<'c> Walk<'_, 'c> {
     /// Opens the slots of a fleet.
     pub(super) fn fleet(&mut self, id: NodeId, scope: ScopeId, place: u32, fleet: &'c Fleet, inner: ScopeId) {
         let view = View::of(scope, place, &ONCE);
-        self.pool_of(fleet);
         if let Some(rollout) = &fleet.rollout {
             for (name, expr) in [("canary", &rollout.canary), ("max_unavailable", &rollout.max_unavailable)] {
                 if let Some(expr) = expr {
@@ -84,6 +82,10 @@ impl<'c> Walk<'_, 'c> {
         self.defer(id, scope, place, &repeated.keys);
         let name = &fleet.name.name;
         self.open(inner, place, repeated, |key| ScopeStep::Fleet(name.clone(), key));
+        if !self.blocks_only() {
+            self.assign(fleet, inner);
+            self.lines_of_hosts_that_go(fleet, scope, place);
+        }
     }
 
     fn slots_by_size(&mut self, expr: &Expr, view: View<'_>) -> Repeated {
@@ -116,7 +118,7 @@ impl<'c> Walk<'_, 'c> {
     }
 
     /// The pool that a fleet names; it must be named directly, because who owns a host cannot be computed.
-    fn pool_of(&mut self, fleet: &'c Fleet) -> Option<&'c Pool> {
+    pub(super) fn pool_of(&mut self, fleet: &'c Fleet) -> Option<&'c Pool> {
         let named = match &fleet.pool.kind {
             ExprKind::Path(path) => match (&path.base.kind, &path.steps[..]) {
                 (ExprKind::Variable(root), [Step::Attr(name)]) if &*root.name == "pool" => Some(name),
@@ -137,66 +139,8 @@ impl<'c> Walk<'_, 'c> {
         }
     }
 
-    /// The host of one slot.
-    pub(super) fn host(&mut self, id: NodeId, scope: ScopeId, place: u32, fleet: &'c Fleet) -> Value {
-        let here = self.place(scope, place).clone();
-        let address = Address { scope: here.path.clone(), item: Item::Host, key: None };
-        let key = match &here.repetition.key {
-            Some(Key::Index(index)) => Value::from(&*index.to_string()),
-            Some(Key::Text(text)) => Value::from(&**text),
-            None => Value::unknown(Type::String),
-        };
-        let index = here.repetition.index.clone().unwrap_or_else(|| Value::null_of(Type::Number));
-        let later = |name: &str| Value::awaiting(Type::String, format!("{address}.{name}"));
-        let mut object: Entries =
-            HOST_ATTRIBUTES.iter().map(|name| (Arc::from(*name), later(name))).collect();
-        object.insert("key".into(), key);
-        object.insert("index".into(), index);
-        let slot = Value::object(object.clone());
-        let mut view = View::of(scope, place, &ONCE);
-        view.address = Some(&address);
-        view.host = Some(&slot);
-        let name = self.hostname(fleet, &here.repetition, view);
-        object.insert("name".into(), name);
-        let host = Value::object(object);
-        if let Some(connection) = &fleet.connection {
-            let mut view = view;
-            view.host = Some(&host);
-            let catalog = self.surroundings.catalog;
-            match catalog.find(Sort::Connection, &connection.kind.name) {
-                Some(entry) => {
-                    let (body, header) = (&connection.body, connection.header);
-                    // Every slot has the same body, so that its form is checked once.
-                    if place == 0 {
-                        self.body(body, entry, header, Ephemeral::Allowed, view);
-                    } else {
-                        self.instance_body(body, entry, header, Ephemeral::Allowed, view);
-                    }
-                }
-                None => {
-                    let kind = &connection.kind;
-                    self.unknown_kind(Sort::Connection, "connection kind", &kind.name, kind.span);
-                    self.eval_all(&connection.body, view);
-                }
-            }
-        }
-        let at = self.expansion.instances.len() as u32;
-        self.expansion.instances.push(Instance {
-            address,
-            node: id,
-            place,
-            declared: host.clone(),
-            value: host.clone(),
-            span: fleet.header,
-            repetition: ONCE.clone(),
-            triggers: Vec::new(),
-        });
-        self.expansion.blocks[id.0 as usize].push(Opened { keys: Keys::Single, range: at..at + 1 });
-        host
-    }
-
     /// The one name of a host: server, hostname, Node, tailnet device and runner.
-    fn hostname(&mut self, fleet: &'c Fleet, slot: &Repetition, view: View<'_>) -> Value {
+    pub(super) fn hostname(&mut self, fleet: &'c Fleet, slot: &Repetition, view: View<'_>) -> Value {
         let value = self.eval(&fleet.hostname, view);
         let span = fleet.hostname.span;
         let refuse = |detail: String| Diagnostic::error(span, "invalid hostname", detail);

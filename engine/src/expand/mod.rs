@@ -7,13 +7,14 @@
 mod again;
 mod condition;
 mod fleet;
+mod host;
 mod names;
 mod repeat;
 mod resource;
 mod value;
 
 use std::cell::RefCell;
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::Range;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -31,6 +32,7 @@ use crate::schema::{Catalog, Entry, Sort};
 use crate::scope::{Node, NodeId, NodeItem, ScopeId, Scopes};
 
 pub use again::Again;
+pub use host::Memory;
 pub use names::{Checked, Names};
 pub use resource::with_results;
 
@@ -87,6 +89,11 @@ impl Secrets for Symbols {
 pub trait Settle {
     /// The whole object, results included; unknown where nobody knows yet.
     fn settle(&mut self, instance: &Instance, block: &Block<'_>) -> Value;
+
+    /// What is remembered of hosts.
+    fn memory(&self) -> &Memory {
+        Memory::none()
+    }
 }
 
 /// What all instances of a block have in common.
@@ -128,6 +135,10 @@ pub struct Expansion<'c> {
     values: Vec<Vec<Value>>,
     /// The instances of each resource and host node, by place of its scope.
     blocks: Vec<Vec<Opened>>,
+    /// The machine of each slot, where a pool lists them.
+    machines: BTreeMap<ScopePath, Arc<str>>,
+    /// How hosts are reached, those among them that are still held and not declared any more.
+    lines: BTreeMap<Session, Value>,
     /// Values that stand for all instances of a module call or fleet, built when first asked for.
     collected: RefCell<HashMap<(ScopeId, u32), HashMap<names::Part, Value>>>,
 }
@@ -234,6 +245,8 @@ pub fn expand<'c>(
         openings: vec![Vec::new(); scopes.scopes.len()],
         values: vec![Vec::new(); scopes.nodes.len()],
         blocks: vec![Vec::new(); scopes.nodes.len()],
+        machines: BTreeMap::new(),
+        lines: BTreeMap::new(),
         collected: RefCell::default(),
         places,
         scopes: scopes.clone(),
@@ -245,10 +258,11 @@ pub fn expand<'c>(
         walk.node(*node);
     }
     walk.unique_hostnames();
+    walk.unique_machines();
     (walk.expansion, tidy(walk.diagnostics))
 }
 
-/// The secrets that settings of providers are made of: planning has to know them.
+/// The secrets that it takes to reach providers and hosts: planning has to know them.
 #[must_use]
 pub fn secrets_of_providers(config: &Config, catalog: &dyn Catalog) -> HashSet<Arc<str>> {
     let mut found = HashSet::new();
@@ -258,7 +272,7 @@ pub fn secrets_of_providers(config: &Config, catalog: &dyn Catalog) -> HashSet<A
     let Outline { scopes, uses, .. } = Outline::of(config, catalog);
     let item = |id: NodeId| scopes.node(id).item;
     let all = (0..scopes.nodes.len() as u32).map(NodeId);
-    let mut left: Vec<NodeId> = all.filter(|id| matches!(item(*id), NodeItem::Provider(_))).collect();
+    let mut left: Vec<NodeId> = all.filter(|id| matches!(item(*id), NodeItem::Provider(_) | NodeItem::Host(_) | NodeItem::Pool(_))).collect();
     let mut seen: HashSet<NodeId> = left.iter().copied().collect();
     while let Some(node) = left.pop() {
         if let NodeItem::Secret(secret) = item(node) {
@@ -480,6 +494,9 @@ impl<'c> Expansion<'c> {
     /// The settings of a provider configuration: those of its block, or the defaults of a provider without one.
     #[must_use]
     pub fn settings(&self, catalog: &dyn Catalog, session: &Session) -> Option<Value> {
+        if session.is_on_host() {
+            return self.lines.get(session).cloned();
+        }
         if let Some(node) = self.scopes.provider(&session.provider, session.alias.as_ref()) {
             return Some(self.value(node, 0));
         }

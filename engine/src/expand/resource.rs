@@ -104,7 +104,7 @@ impl<'a, 'c> Walk<'a, 'c> {
     {
         let scope = self.expansion.scopes.node(id).scope;
         let entry = self.entry(scope, place, resource)?;
-        let session = self.expansion.session(scope, resource, entry);
+        let session = self.expansion.session(scope, place, resource, entry);
         let settings = self.expansion.settings(self.surroundings.catalog, &session);
         let settings = settings.unwrap_or_else(|| Value::unknown(Type::Any));
         let waits_for = match resource.mode {
@@ -151,7 +151,11 @@ impl<'a, 'c> Walk<'a, 'c> {
             Mode::Data => (Sort::Data, "data kind"),
         };
         let catalog = self.surroundings.catalog;
-        let entry = catalog.find(sort, &resource.kind.name);
+        // The machines of slots are not declared by hand.
+        let is_machine = |name: &str| {
+            name.strip_suffix("_host").is_some_and(|pool| catalog.find(Sort::Pool, pool).is_some())
+        };
+        let entry = catalog.find(sort, &resource.kind.name).filter(|_| !is_machine(&resource.kind.name));
         if place > 0 {
             return entry;
         }
@@ -210,7 +214,12 @@ impl<'a, 'c> Walk<'a, 'c> {
 
 impl Expansion<'_> {
     /// The provider configuration that the instances of a block are made through.
-    fn session(&self, scope: ScopeId, resource: &Resource, entry: &Entry) -> Session {
+    fn session(&self, scope: ScopeId, place: u32, resource: &Resource, entry: &Entry) -> Session {
+        if entry.place == schema::Place::Host
+            && let Some(slot) = self.slot(scope, place)
+        {
+            return self.session_with(slot);
+        }
         let (name, alias) = match &resource.provider {
             Some(chosen) => (&chosen.name.name, chosen.alias.as_ref().map(|alias| &alias.name)),
             None => (&entry.provider, None),
@@ -230,7 +239,7 @@ impl Expansion<'_> {
         let node = self.scopes.node(instance.node);
         match node.item {
             NodeItem::Resource(resource) | NodeItem::CheckData(resource) => {
-                self.session(node.scope, resource, entry)
+                self.session(node.scope, instance.place, resource, entry)
             }
             _ => Session::of(entry.provider.clone()),
         }

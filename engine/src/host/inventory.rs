@@ -88,7 +88,7 @@ mod tests {
         ];
         let value = Value::object(entries.map(|(name, value)| (name.into(), value)).into_iter().collect());
         let record = Recorded {
-            session: Session::on_host(address.scope.clone()),
+            session: Session::on_host(address.scope.clone(), None),
             kind: "host_file".into(),
             version: 3,
             value,

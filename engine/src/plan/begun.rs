@@ -99,6 +99,8 @@ impl Settled {
     fn seen(&mut self, observed: &Observed, subject: &Subject) -> Option<Value> {
         match &observed.get(subject)?.found {
             Ok(found) => found.clone(),
+            // What is on a host that cannot be seen stays open; that it cannot is said of the host.
+            Err(_) if subject.address.scope.slot().is_some() => None,
             Err(error) => {
                 self.problems.push(unobservable(&subject.address, error));
                 None

@@ -1,6 +1,7 @@
 //! `--target` and `--exclude`: what is left out of a plan, and what follows from that.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use foldhash::HashMap;
 use petgraph::Direction;
@@ -18,22 +19,25 @@ use crate::state::State;
 pub(super) fn choose(
     plan: &mut Plan,
     options: &Options,
+    blocked: &BTreeMap<Address, Arc<str>>,
     state: &State,
     expansion: &Expansion<'_>,
     graph: &Graph,
 ) -> Vec<Target> {
-    if [&options.targets, &options.excludes, &options.replace].iter().all(|given| given.is_empty()) {
+    if [&options.targets, &options.excludes, &options.replace].iter().all(|given| given.is_empty())
+        && blocked.is_empty()
+    {
         return Vec::new();
     }
     let all: Vec<Address> = plan.steps.keys().cloned().collect();
     let blocks: Vec<Target> = plan.deferred.iter().map(|block| block.address.clone()).collect();
     let names_something = |target: &Target| {
-        all.iter().any(|address| target.covers(address))
+        all.iter().chain(blocked.keys()).any(|address| target.covers(address))
             || blocks.iter().any(|block| target.includes(block) || block.includes(target))
     };
     let given = options.targets.iter().chain(&options.excludes).chain(&options.replace);
     let unknown = given.filter(|target| !names_something(target)).cloned().collect();
-    if options.targets.is_empty() && options.excludes.is_empty() {
+    if options.targets.is_empty() && options.excludes.is_empty() && blocked.is_empty() {
         return unknown;
     }
     let covered = |targets: &[Target], address: &Address| targets.iter().any(|target| target.covers(address));
@@ -75,11 +79,18 @@ pub(super) fn choose(
     let names = excluded.iter().map(|address| Target::from(*address));
     let names: Vec<Target> = names.chain(blocks.iter().filter(is_excluded).cloned()).collect();
     left_out.extend(names.iter().map(|name| (name.clone(), LeftOut::Excluded)));
+    // What cannot be seen is left alone, unless nobody asked for it anyway.
+    let unseen: Vec<&Address> =
+        blocked.keys().filter(|address| !left_out.contains_key(&(*address).into())).collect();
+    for address in &unseen {
+        left_out.insert((*address).into(), LeftOut::Blocked(blocked[*address].clone()));
+    }
+    let names: Vec<Target> = names.into_iter().chain(unseen.iter().map(|address| (*address).into())).collect();
     for (name, because) in reach(expansion, graph, names.iter().filter_map(vertex), Direction::Incoming) {
         left_out.entry(name).or_insert(LeftOut::DependsOn(because));
     }
     // What stays needs what it depended on.
-    let stays = excluded.iter().filter_map(|address| remembered.number(address));
+    let stays = excluded.iter().chain(&unseen).filter_map(|address| remembered.number(address));
     for (row, because) in remembered.dependencies(stays) {
         let (address, because) = (remembered.rows[row as usize].0, remembered.rows[because as usize].0);
         if is_removed(address) {

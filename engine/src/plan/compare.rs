@@ -7,16 +7,17 @@ use fleet_lang::{Kind, Marks, Value};
 use fleet_syntax::{Diagnostic, Diagnostics, Severity, Span};
 
 use super::ignore::ignore;
+use super::look::has_moved;
 use super::make::Index;
 use super::moves::Moves;
-use super::{Action, Goal, Options, Plan, Step, Why, normal, normal_beside, normal_data};
-use crate::address::{Address, Target};
+use super::{Action, Goal, Options, Plan, Step, Why, chain, normal, normal_beside, normal_data};
+use crate::address::{Address, Item, ScopePath, Target};
 use crate::attributes::Misfit;
 use crate::config::model::{Mode, Resource};
 use crate::diff::{Change, created, diff, drift, get, updated};
-use crate::expand::{ArgumentsOnly, Block, Expansion, Imported, Instance, Settle};
+use crate::expand::{ArgumentsOnly, Block, Expansion, Imported, Instance, Memory, Settle};
 use crate::observe::{Observed, Sight, SubjectOf, Which};
-use crate::provider::Readers;
+use crate::provider::{Readers, Session};
 use crate::resource::Error;
 use crate::schema::Schema;
 use crate::seal::{Recipes, Sealer, Seals};
@@ -29,6 +30,8 @@ pub(super) struct Planner<'a> {
     pub(super) observed: &'a Observed,
     pub(super) readers: &'a dyn Readers,
     pub(super) options: &'a Options,
+    /// What is remembered of hosts.
+    pub(super) memory: &'a Memory,
     pub(super) sealer: &'a Sealer,
     pub(super) moves: &'a Moves,
     /// Whose records are settled before anything is done.
@@ -39,6 +42,8 @@ pub(super) struct Planner<'a> {
     pub(super) imports: BTreeMap<Address, Imported>,
     pub(super) plan: Plan,
     pub(super) diagnostics: Diagnostics,
+    /// What cannot be seen because of its host, and why: it is left alone, and the rest goes on.
+    pub(super) blocked: BTreeMap<Address, Arc<str>>,
     /// The blocks with a step that changes something, as the uses of data see them.
     pub(super) changing: BTreeSet<Target>,
 }
@@ -82,10 +87,25 @@ impl Planner<'_> {
             Ok(found) => found.clone(),
             Err(error) => {
                 let problem = Diagnostic { span: declared_at, ..unobservable(address, error) };
-                self.diagnostics.push(problem);
+                match address.scope.slot() {
+                    Some(slot) => self.block(address, slot, problem, chain(error).into()),
+                    None => self.diagnostics.push(problem),
+                }
                 None
             }
         }
+    }
+
+    /// Leaves something in a fleet alone that cannot be seen, and what depends on it; the rest goes on. What is wrong with
+    /// a host is said once, and not for all that is on it.
+    fn block(&mut self, address: &Address, slot: ScopePath, problem: Diagnostic, why: Arc<str>) {
+        let is_told = self.blocked.range(slot_start(&slot)..).take_while(|(other, _)| {
+            other.scope.slot().as_ref() == Some(&slot)
+        });
+        if !is_told.into_iter().any(|(_, told)| *told == why) {
+            self.diagnostics.push(Diagnostic { severity: Severity::Warning, ..problem });
+        }
+        self.blocked.insert(address.clone(), why);
     }
 
     fn seen(&mut self, instance: &Instance, wish: &Value) -> Seen {
@@ -126,6 +146,26 @@ impl Planner<'_> {
         Seen { before, why, looked: about_this && !may_come }
     }
 
+    /// What is there on the machine that a slot gives up. One that does not answer is believed to be as it was: the slot
+    /// gets another, and what is left there is removed once it answers.
+    fn seen_elsewhere(&self, address: &Address) -> Seen {
+        let believed = || self.index.get(address).map(|recorded| recorded.value.clone());
+        let before = match self.sight(address, Which::Recorded).map(|sight| &sight.found) {
+            Some(Ok(found)) => found.clone(),
+            Some(Err(_)) | None => believed(),
+        };
+        Seen { before, why: Why::Vanished, looked: false }
+    }
+
+    /// The installation of the host that something lives on, as far as it is known.
+    fn epoch(&self, session: &Session) -> Option<Arc<str>> {
+        if !session.is_on_host() {
+            return None;
+        }
+        let host = Address { scope: session.scope.clone(), item: Item::Host, key: None };
+        get(&self.plan.steps.get(&host)?.record.value, "id").as_str().map(Arc::from)
+    }
+
     /// Whether an earlier run left something open there.
     pub(super) fn is_begun(&self, address: &Address) -> bool {
         let intents = &self.state.intents;
@@ -145,7 +185,12 @@ impl Planner<'_> {
             instance.declared.clone()
         });
         self.check_secrets(instance, block, &declared);
-        let Seen { before, why, looked } = self.seen(instance, &declared);
+        let has_moved = self.index.get(address).is_some_and(|recorded| has_moved(recorded, &block.session));
+        let Seen { before, why, looked } =
+            if has_moved { self.seen_elsewhere(address) } else { self.seen(instance, &declared) };
+        if self.blocked.contains_key(address) {
+            return created(schema, address, &declared);
+        }
         let declared = match &before {
             Some(before) => normal_beside(self.readers, kind, &declared, before),
             None => declared,
@@ -157,9 +202,12 @@ impl Planner<'_> {
         };
         let nothing = BTreeMap::new();
         let recipes = self.recipes(instance);
+        let epoch = self.epoch(&block.session);
+        // What was sent to another installation was not sent to this one.
+        let of_this_epoch = recorded.filter(|recorded| recorded.epoch.is_none() || recorded.epoch == epoch);
         let seals = Seals {
             sealer: self.sealer,
-            recorded: recorded.map_or(&nothing, |recorded| &recorded.sealed),
+            recorded: of_this_epoch.map_or(&nothing, |recorded| &recorded.sealed),
             recipes: (!matches!(self.shadow, Shadow::This)).then_some(&recipes),
             read_back: looked,
         };
@@ -174,7 +222,10 @@ impl Planner<'_> {
         };
         let is_ours =
             recorded.is_some() || self.state.intents.contains_key(&Object::current(address.clone()));
-        let (action, why) = self.decide(instance, block.resource, &changes, before.is_some(), why);
+        let (action, why) = match before.is_some() && has_moved && self.options.goal == Goal::Converge {
+            true => (Action::Replace { create_first: true }, Why::Triggered(host_of(address).into())),
+            false => self.decide(instance, block.resource, &changes, before.is_some(), why),
+        };
         if matches!(action, Action::Replace { .. }) {
             // What is made anew has no past to keep.
             changes = compare(&declared);
@@ -205,7 +256,7 @@ impl Planner<'_> {
             sealed: recorded.map(|recorded| recorded.sealed.clone()).unwrap_or_default(),
             depends_on: Arc::new([]),
             create_before_destroy: block.resource.lifecycle.create_before_destroy == Some(true),
-            epoch: None,
+            epoch,
         };
         let step = Step {
             action,
@@ -370,6 +421,10 @@ impl Planner<'_> {
 }
 
 impl Settle for Planner<'_> {
+    fn memory(&self) -> &Memory {
+        self.memory
+    }
+
     fn settle(&mut self, instance: &Instance, block: &Block<'_>) -> Value {
         match block.resource.mode {
             Mode::Managed => self.resource(instance, block),
@@ -421,6 +476,17 @@ pub(super) fn without(sealed: &BTreeMap<Arc<str>, Sealed>, address: &Address, ob
         (name.clone(), if value.is_null() && sealed.contains_key(name) { unknown() } else { value.clone() })
     });
     Value::object(hidden.collect())
+}
+
+/// The host of what is in a slot.
+fn host_of(address: &Address) -> String {
+    let scope = address.scope.slot().unwrap_or_else(|| address.scope.clone());
+    Address { scope, item: Item::Host, key: None }.to_string()
+}
+
+/// What stands before everything in a slot.
+fn slot_start(slot: &ScopePath) -> Address {
+    Address { scope: slot.clone(), item: Item::Resource("".into(), "".into()), key: None }
 }
 
 pub(super) fn unobservable(address: &Address, error: &Error) -> Diagnostic {

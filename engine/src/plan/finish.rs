@@ -30,7 +30,7 @@ impl Planner<'_> {
         expansion: &Expansion<'_>,
         graph: &Graph,
         catalog: &dyn Catalog,
-    ) -> (Plan, Diagnostics) {
+    ) -> (Plan, BTreeMap<Address, Arc<str>>, Diagnostics) {
         self.plan.goal = self.options.goal;
         if self.options.goal == Goal::Destroy {
             // What is declared says how it was found; all of it goes.
@@ -65,7 +65,7 @@ impl Planner<'_> {
             self.plan.outputs =
                 self.state.outputs.iter().map(|(name, output)| (name.clone(), gone(output))).collect();
         }
-        (self.plan, self.diagnostics)
+        (self.plan, self.blocked, self.diagnostics)
     }
 
     /// Notes dependencies, and finds the records that have to be written although nothing changes.
@@ -91,6 +91,7 @@ impl Planner<'_> {
                     && recorded.depends_on == step.record.depends_on
                     && recorded.session == step.record.session
                     && recorded.version == step.record.version
+                    && recorded.epoch == step.record.epoch
                     && recorded.create_before_destroy == step.record.create_before_destroy
             });
             step.record.sealed = sealed;
@@ -150,6 +151,9 @@ impl Planner<'_> {
                 None if !looked => Some(record.value.clone()),
                 found => found,
             };
+            if self.blocked.contains_key(address) {
+                continue;
+            }
             let same = before.as_ref().filter(|_| !declared.is_empty()).and_then(|seen| {
                 let thing = identity(&record.kind, seen)?;
                 let through = |session| declared.get(&(thing.clone(), session));
@@ -200,6 +204,9 @@ impl Planner<'_> {
         for (address, older) in &state.deposed {
             for (number, record) in older {
                 let before = self.found(address, Which::Deposed(*number));
+                if self.blocked.contains_key(address) {
+                    continue;
+                }
                 let action = if before.is_some() { Action::Destroy } else { Action::Forget };
                 let step = removal(action, Why::Deposed, record, before);
                 self.plan.deposed.entry(address.clone()).or_default().insert(*number, step);

@@ -8,12 +8,12 @@ use fleet_lang::Value;
 use super::compare::without;
 use super::make::Index;
 use super::{Options, kind_of, normal, normal_data};
-use crate::address::Address;
+use crate::address::{Address, Item, ScopePath, Target};
 use crate::config::model::Mode;
 use crate::diff::{created, diff, updated};
-use crate::expand::{ArgumentsOnly, Block, Expansion, Imported, Instance, Settle};
+use crate::expand::{ArgumentsOnly, Block, Expansion, Imported, Instance, Memory, Settle};
 use crate::observe::{Ask, Observed, Question, Questions, Subject, SubjectOf, Which};
-use crate::provider::Readers;
+use crate::provider::{Readers, Session};
 use crate::resource::At;
 use crate::schema::Catalog;
 use crate::state::{Object, Operation, Recorded, State};
@@ -24,6 +24,8 @@ pub(super) struct Looker<'a> {
     index: &'a Index<'a>,
     readers: &'a dyn Readers,
     options: &'a Options,
+    /// What is remembered of hosts.
+    memory: &'a Memory,
     /// What was seen in earlier rounds.
     seen: &'a Observed,
     questions: Questions,
@@ -37,9 +39,10 @@ impl<'a> Looker<'a> {
         index: &'a Index<'a>,
         readers: &'a dyn Readers,
         options: &'a Options,
+        memory: &'a Memory,
         seen: &'a Observed,
     ) -> Looker<'a> {
-        Looker { state, index, readers, options, seen, questions: Questions::default() }
+        Looker { state, index, readers, options, memory, seen, questions: Questions::default() }
     }
 
     /// Everything that is still to be looked at: what is declared, and what is only remembered.
@@ -63,6 +66,12 @@ impl<'a> Looker<'a> {
                 self.ask(to.clone(), Which::Imported, Question { ask, ..question });
             }
         }
+        let options = self.options;
+        if !options.targets.is_empty() || !options.excludes.is_empty() {
+            self.questions.retain(|_, question| {
+                !question.session.is_on_host() || is_chosen(options, &question.session.scope)
+            });
+        }
         let seen = self.seen;
         if !seen.is_empty() {
             self.questions.retain(|subject, _| !seen.contains_key(subject));
@@ -85,7 +94,7 @@ impl<'a> Looker<'a> {
                 ask: Ask::Object(ask),
             })
         };
-        if self.options.refresh {
+        if self.options.refresh || !self.memory.replaced.is_empty() {
             for (address, record) in &state.recorded {
                 if self.questions.contains_key(&SubjectOf { address, which: Which::Recorded }) {
                     continue;
@@ -140,6 +149,10 @@ impl<'a> Looker<'a> {
 }
 
 impl Settle for Looker<'_> {
+    fn memory(&self) -> &Memory {
+        self.memory
+    }
+
     fn settle(&mut self, instance: &Instance, block: &Block<'_>) -> Value {
         if block.resource.mode == Mode::Data {
             return self.data(instance, block);
@@ -154,7 +167,9 @@ impl Settle for Looker<'_> {
             ask: Ask::Object(at),
         };
         if let Some(recorded) = self.index.get(address) {
-            if let Some(settings) = settings.filter(|_| self.options.refresh) {
+            // What is on another machine is looked at there, with all else that is only remembered.
+            let is_here = !has_moved(recorded, &block.session);
+            if let Some(settings) = settings.filter(|_| self.options.refresh && is_here) {
                 let at = At::Recorded(recorded.value.clone());
                 self.ask(address.clone(), Which::Recorded, question(settings, at));
             }
@@ -174,6 +189,15 @@ impl Settle for Looker<'_> {
     }
 }
 
+/// Whether anything on the host of a slot is part of the plan: nobody else's host is connected to.
+fn is_chosen(options: &Options, slot: &ScopePath) -> bool {
+    let host = Address { scope: slot.clone(), item: Item::Host, key: None };
+    let whole = Target { scope: slot.clone(), item: None, key: None };
+    let is_excluded = options.excludes.iter().any(|target| target.covers(&host));
+    let is_targeted = |target: &Target| target.covers(&host) || whole.includes(target);
+    !is_excluded && (options.targets.is_empty() || options.targets.iter().any(is_targeted))
+}
+
 /// Where to look for what was begun: it is none of those that are known.
 pub(crate) fn begun(state: &State, address: &Address, wish: &Value) -> At<Value> {
     let older = state.deposed.get(address).into_iter().flat_map(|older| older.values());
@@ -184,6 +208,11 @@ pub(crate) fn begun(state: &State, address: &Address, wish: &Value) -> At<Value>
 /// Where to look for what is declared and not recorded: it is none of those that are to go, whatever they are called.
 pub(crate) fn wished(state: &State, address: &Address, wish: Value) -> At<Value> {
     if state.deposed.contains_key(address) { begun(state, address, &wish) } else { At::Declared(wish) }
+}
+
+/// Whether something is on another machine than the one that its slot is to have.
+pub(super) fn has_moved(recorded: &Recorded, session: &Session) -> bool {
+    session.is_on_host() && recorded.session.is_on_host() && recorded.session.alias != session.alias
 }
 
 /// Settings that can be used by now.

@@ -11,6 +11,7 @@ use foldhash::HashMap;
 use super::begun::settle;
 use super::choose::choose;
 use super::compare::{Planner, Shadow};
+use super::hosts::with_hosts;
 use super::later::leave_to_later;
 use super::look::Looker;
 use super::moves::apply_moves;
@@ -20,7 +21,7 @@ use crate::check;
 use crate::clock::Clock;
 use crate::config::model::Config;
 use crate::event::Listener;
-use crate::expand::{ArgumentsOnly, Expansion, Imported, Surroundings, expand};
+use crate::expand::{ArgumentsOnly, Expansion, Imported, Memory, Surroundings, expand};
 use crate::graph::{self, Graph};
 use crate::observe::{Observed, observe};
 use crate::outline::Outline;
@@ -85,7 +86,14 @@ pub async fn plan<'c>(
     let serial = state.serial;
     let outline = Outline::of(sources.config, sources.surroundings.catalog);
     let moves = apply_moves(&outline.scopes, &mut state);
-    let looked = look(sources, &outline, &state, options).await?;
+    let memory = Memory::of(&state, options);
+    let index: Index<'_> = state.recorded.iter().collect();
+    let nothing = Observed::default();
+    let looker = Looker::new(&state, &index, sources.readers, options, &memory, &nothing);
+    let options = with_hosts(options, &outline, sources.surroundings, looker)?;
+    let options = &*options;
+    drop(index);
+    let looked = look(sources, &outline, &state, options, &memory).await?;
     let Looked { mut observed, settings, imports, rounds } = looked;
     let settled = settle(&mut state, &mut observed, sources.surroundings.catalog, sources.sealer);
     // All of that is still to be written.
@@ -97,6 +105,7 @@ pub async fn plan<'c>(
         observed: &observed,
         readers: sources.readers,
         options,
+        memory: &memory,
         sealer: sources.sealer,
         moves: &moves,
         settled: &settled.writes,
@@ -104,6 +113,7 @@ pub async fn plan<'c>(
         imports: imports.clone(),
         plan: Plan { extra_rounds: rounds.saturating_sub(1), ..Plan::default() },
         diagnostics: Diagnostics::new(),
+        blocked: BTreeMap::new(),
         changing: BTreeSet::new(),
     };
     let shadow = (!sources.config.root().secrets.is_empty()).then(|| {
@@ -113,14 +123,14 @@ pub async fn plan<'c>(
     let mut planner = planner(shadow.as_ref().map_or(Shadow::None, Shadow::Of));
     let (expansion, mut problems) = expand(&outline, sources.surroundings, &mut planner);
     let graph = graph::build(&expansion, sources.surroundings.outside);
-    let (mut plan, more) = planner.finish(&expansion, &graph, sources.surroundings.catalog);
+    let (mut plan, blocked, more) = planner.finish(&expansion, &graph, sources.surroundings.catalog);
     if options.goal == Goal::Destroy {
         // What is wrong with values that nobody will make is of no interest; what cannot be seen is.
         problems.clear();
     }
     problems.extend(more);
     problems.extend(settled.problems);
-    for target in choose(&mut plan, options, &state, &expansion, &graph) {
+    for target in choose(&mut plan, options, &blocked, &state, &expansion, &graph) {
         problems.push(unknown_target(&target.to_string()));
     }
     leave_to_later(&mut plan, &state, &expansion, &graph);
@@ -153,13 +163,14 @@ async fn look(
     outline: &Outline<'_>,
     state: &State,
     options: &Options,
+    memory: &Memory,
 ) -> Result<Looked, Diagnostics> {
     let mut observed = Observed::default();
     let index: Index<'_> = state.recorded.iter().collect();
     let mut settings = Settings::new();
     let mut rounds = 0;
     loop {
-        let mut looker = Looker::new(state, &index, sources.readers, options, &observed);
+        let mut looker = Looker::new(state, &index, sources.readers, options, memory, &observed);
         let (expansion, problems) = expand(outline, sources.surroundings, &mut looker);
         if has_errors(&problems) && options.goal != Goal::Destroy {
             // Records were believed so far; only what is wrong whatever is there can be said without looking.

@@ -11,6 +11,7 @@ mod choose;
 mod compare;
 mod dependencies;
 mod finish;
+mod hosts;
 mod ignore;
 mod later;
 mod look;
@@ -24,7 +25,7 @@ use std::sync::Arc;
 use fleet_lang::Value;
 use fleet_syntax::Span;
 
-use crate::address::{Address, Item, Target};
+use crate::address::{Address, Item, ScopePath, Target};
 use crate::attributes::Misfit;
 use crate::diff::{Change, get};
 use crate::expand::Imported;
@@ -114,6 +115,12 @@ pub struct Options {
     pub resolve_secrets: bool,
     /// What is taken in besides what `import` blocks say.
     pub imports: Vec<Imported>,
+    /// Only these hosts, by slot or name; all if empty.
+    pub hosts: Vec<String>,
+    /// Not these hosts, by slot or name.
+    pub exclude_hosts: Vec<String>,
+    /// Slots whose hosts may have other keys than those that are recorded: they were installed anew.
+    pub accepted: Vec<ScopePath>,
 }
 
 /// A block whose instances cannot be told yet, or something that has to wait for one.
@@ -132,6 +139,8 @@ pub enum LeftOut {
     NotTargeted,
     /// The user excluded it.
     Excluded,
+    /// It cannot be seen, for this reason.
+    Blocked(Arc<str>),
     /// It depends on this, which is left out.
     DependsOn(Target),
     /// This is left out, and depends on it.

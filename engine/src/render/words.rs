@@ -64,6 +64,7 @@ pub(super) fn because(left_out: &LeftOut) -> String {
         Because::Excluded => "excluded".to_owned(),
         Because::DependsOn { on } => format!("depends on {}, which is left out", clean(on)),
         Because::NeededBy { by } => format!("{} stays, and needs it", clean(by)),
+        Because::Blocked { why } => format!("cannot be seen: {}", clean(why)),
     }
 }
 

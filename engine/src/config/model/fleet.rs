@@ -110,6 +110,8 @@ pub struct Fleet {
     pub resources: IndexMap<ResourceId, Resource, FixedState>,
     /// `module` blocks, once per slot; the module inherits the host.
     pub calls: Named<Call>,
+    /// The machine of each slot, as if it were a resource: its kind is `KIND_host`, where the pool's is `KIND`.
+    pub host: Resource,
     /// `fleet "name"`
     pub header: Span,
 }

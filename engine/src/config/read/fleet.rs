@@ -1,7 +1,7 @@
 //! `fleet`: a scope with a host.
 
-use fleet_syntax::Diagnostic;
-use fleet_syntax::tree::{Block, Expr, ExprKind};
+use fleet_syntax::tree::{Block, Body, Expr, ExprKind, Ident, Step};
+use fleet_syntax::{Diagnostic, Span};
 use indexmap::IndexMap;
 
 use super::call::call;
@@ -9,7 +9,9 @@ use super::fields::Fields;
 use super::report::Report;
 use super::resource::resource;
 use super::{declare_call, declare_resource, reference};
-use crate::config::model::{Connection, Fleet, Health, Mode, Named, Rollout, Slots};
+use crate::config::model::{
+    Connection, Fleet, Health, Lifecycle, Mode, Named, Pool, Resource, Rollout, Slots,
+};
 
 /// Reads a `fleet` block.
 pub(super) fn fleet(mut block: Block, report: &mut Report) -> Option<Fleet> {
@@ -35,6 +37,7 @@ pub(super) fn fleet(mut block: Block, report: &mut Report) -> Option<Fleet> {
         depends_on: Vec::new(),
         resources: IndexMap::default(),
         calls: Named::default(),
+        host: host(fields.header),
         header: fields.header,
     };
     if let Some(expr) = fields.expr("depends_on") {
@@ -55,6 +58,34 @@ pub(super) fn fleet(mut block: Block, report: &mut Report) -> Option<Fleet> {
     misplaced(&mut fields);
     fields.finish();
     Some(fleet)
+}
+
+/// The machine of a slot. Which kind it is of is known once all pools are read.
+fn host(header: Span) -> Resource {
+    let word = |word: &str| Ident { name: word.into(), span: header };
+    Resource {
+        mode: Mode::Managed,
+        kind: word("host"),
+        name: word("host"),
+        body: Body { attributes: Vec::new(), blocks: Vec::new(), span: header, incomplete: false },
+        repeat: None,
+        depends_on: Vec::new(),
+        provider: None,
+        // A slot is given another machine before the one that it has goes back.
+        lifecycle: Lifecycle { create_before_destroy: Some(true), ..Lifecycle::default() },
+        header,
+    }
+}
+
+/// Gives the machines of fleets their kinds.
+pub(super) fn know_pools(fleets: &mut Named<Fleet>, pools: &Named<Pool>) {
+    for fleet in fleets.values_mut() {
+        let ExprKind::Path(path) = &fleet.pool.kind else { continue };
+        let Some(Step::Attr(name)) = path.steps.first() else { continue };
+        if let Some(pool) = pools.get(&name.name) {
+            fleet.host.kind.name = format!("{}_host", pool.kind.name).into();
+        }
+    }
 }
 
 fn slots(fields: &mut Fields<'_>) -> Slots {

@@ -57,6 +57,7 @@ pub(super) fn module(dir: PathBuf, is_root: bool, bodies: Vec<Body>) -> Read {
         reader.file(body);
     }
     reader.shadowed();
+    fleet::know_pools(&mut reader.module.fleets, &reader.module.pools);
     Read { module: reader.module, diagnostics: reader.report.diagnostics }
 }
 

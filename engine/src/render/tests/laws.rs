@@ -138,6 +138,7 @@ fn left_out() -> impl Strategy<Value = LeftOut> {
         Just(Because::NotTargeted),
         Just(Because::Excluded),
         string().prop_map(|by| Because::NeededBy { by }),
+        string().prop_map(|why| Because::Blocked { why }),
         string().prop_map(|on| Because::DependsOn { on }),
     ];
     let address = prop_oneof![string(), (0..9).prop_map(|n| format!("module.m[{n}].core_file.a[{n}]"))];

@@ -1,0 +1,338 @@
+//! The hosts of slots: which machine each gets, what is known of it, and how it is reached.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, LazyLock};
+
+use fleet_lang::{Entries, Type, Value};
+use fleet_syntax::{Diagnostic, nearest};
+
+use super::{Block, Expansion, Instance, Keys, ONCE, Opened, View, Walk};
+use crate::address::{Address, Item, Key, ScopePath, ScopeStep};
+use crate::config::body::Ephemeral;
+use crate::config::model::{Connection, Fleet, Slots};
+use crate::diff::get;
+use crate::host::ledger;
+use crate::provider::Session;
+use crate::reference::HOST_ATTRIBUTES;
+use crate::schema::Sort;
+use crate::scope::{NodeId, NodeItem, ScopeId, Scopes};
+use crate::plan::Options;
+use crate::state::{Recorded, State};
+
+/// What is remembered of hosts: it decides which machine a slot gets, and by which key that is known.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Memory {
+    /// The name of the state, which stands in the ledgers of its hosts.
+    pub lineage: Option<Arc<str>>,
+    /// The hosts that are held, those of slots that are not declared any more among them.
+    pub hosts: Vec<Held>,
+    /// Slots that are to get another machine than the one they have.
+    pub replaced: BTreeSet<ScopePath>,
+    /// Slots whose host may have another key than the one that is recorded.
+    pub accepted: BTreeSet<ScopePath>,
+}
+
+/// A host that is held.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Held {
+    /// By which slot.
+    pub slot: ScopePath,
+    /// Which machine it is.
+    pub machine: Option<Arc<str>>,
+    /// What is recorded of it.
+    pub value: Value,
+    /// Whether it is the slot's host now, or one that still has to be given back.
+    pub is_current: bool,
+}
+
+impl Memory {
+    /// What a state remembers.
+    pub(crate) fn of(state: &State, options: &Options) -> Memory {
+        let is_host = |address: &Address| address.item == Item::Host;
+        let held = |slot: &ScopePath, record: &Recorded, is_current| Held {
+            slot: slot.clone(),
+            machine: record.session.alias.clone(),
+            value: record.value.clone(),
+            is_current,
+        };
+        let current = state.recorded.iter().filter(|(address, _)| is_host(address));
+        let older = state.deposed.iter().filter(|(address, _)| is_host(address));
+        let older = older.flat_map(|(address, older)| older.values().map(move |record| (address, record)));
+        let hosts = current.map(|(address, record)| held(&address.scope, record, true));
+        let hosts = hosts.chain(older.map(|(address, record)| held(&address.scope, record, false))).collect();
+        let is_replaced = |slot: &ScopePath| {
+            let host = Address { scope: slot.clone(), item: Item::Host, key: None };
+            options.replace.iter().any(|target| target.covers(&host))
+        };
+        let slots = state.recorded.keys().filter(|address| is_host(address)).map(|address| &address.scope);
+        let replaced = slots.filter(|slot| is_replaced(slot)).cloned().collect();
+        let accepted = options.accepted.iter().cloned().collect();
+        Memory { lineage: state.lineage.clone(), hosts, replaced, accepted }
+    }
+
+    /// The host that a slot has now.
+    fn current(&self, slot: &ScopePath) -> Option<&Held> {
+        self.hosts.iter().find(|held| held.is_current && held.slot == *slot)
+    }
+
+    /// Nothing.
+    pub(super) fn none() -> &'static Memory {
+        static NOTHING: LazyLock<Memory> = LazyLock::new(Memory::default);
+        &NOTHING
+    }
+}
+
+impl<'c> Walk<'_, 'c> {
+    /// Gives every slot of a fleet a machine, where the pool lists them. A slot keeps the one it has.
+    pub(super) fn assign(&mut self, fleet: &'c Fleet, inner: ScopeId) {
+        let Some(pool) = self.pool_of(fleet) else { return };
+        if self.surroundings.catalog.find(Sort::Pool, &pool.kind.name).is_none() || pool.hosts.is_empty() {
+            return;
+        }
+        let slots: Vec<(ScopePath, Option<Key>)> = self.expansion.places[inner.0 as usize]
+            .iter()
+            .map(|place| (place.path.clone(), place.repetition.key.clone()))
+            .collect();
+        if let Slots::Hosts(names) = &fleet.slots {
+            for (slot, key) in slots {
+                let Some(Key::Text(name)) = key else { continue };
+                if pool.hosts.contains_key(&name) {
+                    self.expansion.machines.insert(slot, name);
+                    continue;
+                }
+                let detail = format!("`pool.{}` has no host `{name}`.", pool.name.name);
+                let error = Diagnostic::error(names.span, "unknown host", detail).at(slot.to_string());
+                let near = nearest(&name, pool.hosts.keys().map(|name| &**name));
+                self.diagnostics.push(match near {
+                    Some(near) => error.help(format!("did you mean `{near}`?")),
+                    None => error.help("add it to the pool: `host \"name\" { address = \"…\" }`"),
+                });
+            }
+            return;
+        }
+        let memory = self.settle.memory().clone();
+        let held = |slot: &ScopePath| memory.current(slot)?.machine.clone();
+        let is_listed = |machine: &Arc<str>| pool.hosts.contains_key(machine);
+        let mut busy: BTreeSet<Arc<str>> = self.expansion.machines.values().cloned().collect();
+        busy.extend(memory.hosts.iter().filter_map(|held| held.machine.clone()));
+        let mut free = pool.hosts.keys().filter(|machine| !busy.contains(*machine)).cloned();
+        let mut without = Vec::new();
+        for (slot, _) in slots {
+            let kept = held(&slot).filter(is_listed);
+            let machine = match memory.replaced.contains(&slot) {
+                true => free.next().or(kept),
+                false => kept.or_else(|| free.next()),
+            };
+            match machine {
+                Some(machine) => _ = self.expansion.machines.insert(slot, machine),
+                None => without.push(slot.to_string()),
+            }
+        }
+        if let Some(first) = without.first() {
+            let n_hosts = pool.hosts.len();
+            let detail = format!(
+                "`pool.{}` has {n_hosts} hosts, and {} of this fleet's slots get none of them.",
+                pool.name.name,
+                without.len()
+            );
+            let error = Diagnostic::error(fleet.header, "no host is free", detail).at(first.clone());
+            self.diagnostics.push(error.help("add hosts to the pool, or make the fleet smaller"));
+        }
+    }
+
+    /// The host of one slot.
+    pub(super) fn host(&mut self, id: NodeId, scope: ScopeId, place: u32, fleet: &'c Fleet) -> Value {
+        let here = self.place(scope, place).clone();
+        let address = Address { scope: here.path.clone(), item: Item::Host, key: None };
+        let key = match &here.repetition.key {
+            Some(Key::Index(index)) => Value::from(&*index.to_string()),
+            Some(Key::Text(text)) => Value::from(&**text),
+            None => Value::unknown(Type::String),
+        };
+        let index = here.repetition.index.clone().unwrap_or_else(|| Value::null_of(Type::Number));
+        let later = |name: &str| Value::awaiting(Type::String, format!("{address}.{name}"));
+        let mut object: Entries =
+            HOST_ATTRIBUTES.iter().map(|name| (Arc::from(*name), later(name))).collect();
+        object.insert("key".into(), key);
+        object.insert("index".into(), index);
+        let slot = Value::object(object.clone());
+        let mut view = View::of(scope, place, &ONCE);
+        view.address = Some(&address);
+        view.host = Some(&slot);
+        let name = self.hostname(fleet, &here.repetition, view);
+        object.insert("name".into(), name);
+        let known = Value::object(object);
+        let catalog = self.surroundings.catalog;
+        let entry = catalog.find(Sort::Resource, &fleet.host.kind.name).filter(|_| !self.blocks_only());
+        let session = self.expansion.session_with(here.path.clone());
+        let line = self.line(fleet, &session, view, &known, place == 0);
+        let mut instance = Instance {
+            address: address.clone(),
+            node: id,
+            place,
+            declared: known.clone(),
+            value: known,
+            span: fleet.header,
+            repetition: ONCE.clone(),
+            triggers: Vec::new(),
+        };
+        if let Some(entry) = entry {
+            let mut declared = entry.schema.omitted().entries().cloned().unwrap_or_default();
+            let machine = self.expansion.machines.get(&here.path);
+            let machine = machine.map_or_else(|| Value::unknown(Type::String), |name| Value::from(&**name));
+            for (name, value) in instance.declared.entries().into_iter().flatten() {
+                if matches!(&**name, "key" | "index" | "name") {
+                    declared.insert(name.clone(), value.clone());
+                }
+            }
+            declared.insert("slot".into(), Value::from(&*here.path.to_string()));
+            declared.insert("ledger".into(), get(&line, "ledger"));
+            declared.insert("machine".into(), machine);
+            instance.declared = Value::object(declared);
+            let block = Block {
+                resource: &fleet.host,
+                entry,
+                session: session.clone(),
+                settings: line.clone(),
+                waits_for: Vec::new(),
+            };
+            instance.value = self.settle.settle(&instance, &block);
+        }
+        self.expansion.lines.insert(session, line);
+        let host = instance.value.clone();
+        let at = self.expansion.instances.len() as u32;
+        self.expansion.instances.push(instance);
+        self.expansion.blocks[id.0 as usize].push(Opened { keys: Keys::Single, range: at..at + 1 });
+        host
+    }
+
+    /// A host that its slot has no use for any more is still reached, until it is given back.
+    pub(super) fn lines_of_hosts_that_go(&mut self, fleet: &'c Fleet, scope: ScopeId, place: u32) {
+        let is_of = |slot: &ScopePath| {
+            matches!(slot.steps().last(), Some(ScopeStep::Fleet(name, _)) if *name == fleet.name.name)
+        };
+        for Held { slot, machine, value, .. } in self.settle.memory().hosts.clone() {
+            if !is_of(&slot) || self.expansion.machines.get(&slot) == machine.as_ref() {
+                continue;
+            }
+            let mut view = View::of(scope, place, &ONCE);
+            view.host = Some(&value);
+            let session = Session::on_host(slot, machine);
+            let line = self.line(fleet, &session, view, &value, false);
+            self.expansion.lines.insert(session, line);
+        }
+    }
+
+    /// How a host is reached: what the fleet's connection says, and what the pool and the record know of the machine.
+    fn line(&mut self, fleet: &'c Fleet, session: &Session, view: View<'_>, host: &Value, check: bool) -> Value {
+        let slot = &session.scope;
+        let mut view = view;
+        view.host = Some(host);
+        let (kind, body) = match &fleet.connection {
+            Some(connection) => (&*connection.kind.name, self.connection(connection, view, check)),
+            None => ("ssh", Value::object(Entries::new())),
+        };
+        let (pool, machine) = self.machine(fleet, session);
+        let is_it = |held: &&Held| held.slot == *slot && held.machine == session.alias;
+        let remembered = self.settle.memory().hosts.iter().find(is_it).map(|held| held.value.clone());
+        let remembered = remembered.unwrap_or_else(Value::null);
+        let is_accepted = self.settle.memory().accepted.contains(slot);
+        let given = |value: Value| Some(value).filter(|value| !value.is_null());
+        let mut addresses: Vec<Value> = given(get(&machine, "address")).into_iter().collect();
+        addresses.extend(get(&machine, "addresses").items().into_iter().flatten().cloned());
+        if addresses.is_empty() {
+            addresses.extend(given(get(&remembered, "address")));
+        }
+        let pin = given(get(&machine, "host_key"))
+            .or_else(|| given(get(&remembered, "host_key")).filter(|_| !is_accepted));
+        let null = || Value::null_of(Type::String);
+        let mut line = body.entries().cloned().unwrap_or_default();
+        let port = given(get(&machine, "port")).or_else(|| given(get(&body, "port")));
+        line.insert("port".into(), port.unwrap_or_else(|| Value::null_of(Type::Number)));
+        line.insert("kind".into(), kind.into());
+        line.insert("slot".into(), Value::from(&*slot.to_string()));
+        line.insert("addresses".into(), Value::list(Type::String, addresses));
+        line.insert("host_key".into(), pin.unwrap_or_else(null));
+        let lineage = self.settle.memory().lineage.as_deref().map(Value::from);
+        line.insert("lineage".into(), lineage.unwrap_or_else(null));
+        let path = given(get(&remembered, "ledger")).or_else(|| given(get(&pool, "ledger")));
+        line.insert("ledger".into(), path.unwrap_or_else(|| ledger::PATH.into()));
+        if !body.is_known() || !machine.is_known() {
+            return Value::unknown(Type::Any);
+        }
+        Value::object(line)
+    }
+
+    /// The pool of a fleet, and what it says of the machine of a slot.
+    fn machine(&mut self, fleet: &'c Fleet, session: &Session) -> (Value, Value) {
+        let pool = self.pool_of(fleet).and_then(|pool| self.expansion.scopes.pool(&pool.name.name));
+        let pool = pool.map_or_else(Value::null, |node| self.expansion.value(node, 0));
+        let machine = match (&session.alias, get(&pool, "host").entries()) {
+            (Some(name), Some(machines)) => machines.get(name).cloned().unwrap_or_else(Value::null),
+            _ if !pool.is_known() => Value::unknown(Type::Any),
+            _ => Value::null(),
+        };
+        (pool, machine)
+    }
+
+    /// What a `connection` block says.
+    fn connection(&mut self, connection: &'c Connection, view: View<'_>, check: bool) -> Value {
+        let Connection { kind, body, header } = connection;
+        let Some(entry) = self.surroundings.catalog.find(Sort::Connection, &kind.name) else {
+            if check {
+                self.unknown_kind(Sort::Connection, "connection kind", &kind.name, kind.span);
+                self.eval_all(body, view);
+            }
+            return Value::unknown(Type::Any);
+        };
+        // Every slot has the same body, so that its form is checked once.
+        if check {
+            self.body(body, entry, *header, Ephemeral::Allowed, view)
+        } else {
+            self.instance_body(body, entry, *header, Ephemeral::Allowed, view)
+        }
+    }
+
+    /// No two slots get one machine, in whatever fleets they are.
+    pub(super) fn unique_machines(&mut self) {
+        let mut seen: BTreeMap<(&str, &str), &ScopePath> = BTreeMap::new();
+        let mut twice = Vec::new();
+        for (slot, machine) in &self.expansion.machines {
+            let Some(ScopeStep::Fleet(name, _)) = slot.steps().last() else { continue };
+            let node = self.expansion.scopes.fleet(name);
+            let Some(NodeItem::Fleet(fleet, _)) = node.map(|node| self.expansion.scopes.node(node).item) else {
+                continue;
+            };
+            let pool = match &fleet.pool.kind {
+                fleet_syntax::tree::ExprKind::Path(path) => match path.steps.first() {
+                    Some(fleet_syntax::tree::Step::Attr(name)) => &*name.name,
+                    _ => continue,
+                },
+                _ => continue,
+            };
+            if let Some(first) = seen.insert((pool, machine), slot) {
+                let detail = format!("`{first}` and `{slot}` would both have `{machine}`.");
+                twice.push(Diagnostic::error(fleet.header, "one host for two slots", detail).at(slot.to_string()));
+            }
+        }
+        self.diagnostics.extend(twice);
+    }
+}
+
+impl Expansion<'_> {
+    /// The session with the host that a slot is to have.
+    pub(crate) fn session_with(&self, slot: ScopePath) -> Session {
+        let machine = self.machines.get(&slot).cloned();
+        Session::on_host(slot, machine)
+    }
+
+    /// The slot whose host everything in an instance of a scope is bound to.
+    pub(crate) fn slot(&self, scope: ScopeId, place: u32) -> Option<ScopePath> {
+        let (mut scope, mut place) = (scope, place);
+        while self.scopes.scope(scope).fleet.is_none() {
+            place = self.parent_place(scope, place);
+            scope = self.scopes.scope(scope).parent?;
+        }
+        (scope != Scopes::ROOT).then(|| self.places[scope.0 as usize][place as usize].path.clone())
+    }
+}

@@ -76,9 +76,10 @@ impl HostKind for StaticHost {
             _ => None,
         };
         let ledger = content.and_then(Ledger::parse).ok_or_else(|| host.no_ledger())?;
-        let is_ours =
-            host.lineage.as_ref().is_none_or(|ours| *ours == ledger.lineage) && ledger.slot == host.slot;
-        if !is_ours {
+        let line = reply.line(1)?;
+        // Where there is no state yet, nothing can be its own.
+        let ours = line.lineage.as_ref().or(host.lineage.as_ref());
+        if ours != Some(&ledger.lineage) || ledger.slot != host.slot {
             return Err(host.held(&ledger));
         }
         // A claim that was there before is not the one that was begun.
@@ -86,7 +87,6 @@ impl HostKind for StaticHost {
         {
             return Ok(None);
         }
-        let line = reply.line(1)?;
         let machine = &host.machine;
         let id = match line.host_key.as_deref().and_then(fingerprint) {
             Some(fingerprint) => format!("{machine}/{fingerprint}"),
@@ -180,7 +180,7 @@ mod tests {
         };
         let host_key =
             Some("ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIAABAgMEBQYHCAkKCwwNDg8QERITFBUWFxgZGhscHR4f".into());
-        let line = Line { address: Some("10.0.0.11".into()), host_key, pinned: true, user: "m1".into() };
+        let line = Line { address: Some("10.0.0.11".into()), host_key, pinned: true, lineage: None };
         Reply(vec![Answer::Path(ledger.map(found)), Answer::Line(line)])
     }
 
@@ -212,12 +212,14 @@ mod tests {
             assert!(!error.transient && error.help.is_some());
             assert!(error.message.contains("since 2026-01-01T00:00:00Z, by me@here"), "{error}");
         }
+        let stateless = At::Declared(sample("fleet.a[0]", "mini-a", None));
+        assert!(StaticHost::parse(&stateless, &reply(Some(&ledger("l1", "fleet.a[0]")))).is_err());
         assert!(see(Some("rubbish")).unwrap_err().message.contains("is no ledger"));
     }
 
     #[test]
     fn a_claim_that_was_there_before_is_another() {
-        let wish = sample("fleet.a[0]", "mini-a", None);
+        let wish = sample("fleet.a[0]", "mini-a", Some("l1"));
         let text = ledger("l1", "fleet.a[0]");
         let known = StaticHost { claim: Some("c1".into()), ..wish.clone() };
         let see = |except| {

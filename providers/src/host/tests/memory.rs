@@ -104,7 +104,7 @@ impl Memory {
                     tree.iter().filter(|(at, _)| at.starts_with(&Memory::below(path))).collect();
                 Answer::Tree(is_directory.then(|| sha256(format!("{all:?}").as_bytes())))
             }
-            Read::Line => Answer::Line(Line { user: "m1".into(), ..Line::default() }),
+            Read::Line => Answer::Line(Line::default()),
             Read::Tool(..) => Answer::Output(Output { status: 127, ..Output::default() }),
             Read::UserScript(script) => {
                 let path = script.strip_prefix("cat ").expect("a script that looks");
@@ -135,7 +135,7 @@ impl Memory {
                     step::Content::Bytes(bytes) => bytes.0,
                     step::Content::Local(local) => self.local_file(&local)?,
                 };
-                self.into_place(&path, It::File(content), &keep)
+                self.put_in_place(&path, It::File(content), &keep)
             }
             Act::Edit { path, edit } => {
                 Memory::allowed(&path, root)?;
@@ -150,7 +150,7 @@ impl Memory {
                     return Ok(());
                 }
                 let mode = before.map(|node| node.mode);
-                self.into_place(&path, It::File(after), &Keep { mode, ..Keep::default() })
+                self.put_in_place(&path, It::File(after), &Keep { mode, ..Keep::default() })
             }
             Act::Directory { path, keep } => {
                 Memory::allowed(&path, root)?;
@@ -160,22 +160,22 @@ impl Memory {
                         self.insert(&path[..end], It::Directory, 0o755);
                     }
                 }
-                self.into_place(&path, It::Directory, &keep)
+                self.put_in_place(&path, It::Directory, &keep)
             }
             Act::Keep { path, keep } => {
                 Memory::allowed(&path, root)?;
                 let it = self.tree.lock().unwrap().get(&path).expect("something is there").it.clone();
-                self.into_place(&path, it, &keep)
+                self.put_in_place(&path, it, &keep)
             }
             Act::Link { path, target } => {
                 Memory::allowed(&path, root)?;
-                self.into_place(&path, It::Link(target), &Keep { mode: Some(0o777), ..Keep::default() })
+                self.put_in_place(&path, It::Link(target), &Keep { mode: Some(0o777), ..Keep::default() })
             }
             Act::Unpack { path, archive, strip } => {
                 Memory::allowed(&path, root)?;
                 let archive = String::from_utf8(self.local_file(&archive)?).unwrap();
                 self.remove_tree(&path);
-                self.into_place(&path, It::Directory, &Keep { mode: Some(0o755), ..Keep::default() })?;
+                self.put_in_place(&path, It::Directory, &Keep { mode: Some(0o755), ..Keep::default() })?;
                 for line in archive.lines() {
                     let (name, content) = line.split_once('=').unwrap();
                     let name: Vec<&str> = name.split('/').skip(strip as usize).collect();
@@ -216,7 +216,7 @@ impl Memory {
                     by: "me@here".into(),
                 };
                 let text = ledger_of(slot).to_string();
-                self.into_place(&ledger, It::File(text.into_bytes()), &Keep::default())
+                self.put_in_place(&ledger, It::File(text.into_bytes()), &Keep::default())
             }
             Act::Release(Claim { ledger, .. }) => {
                 self.tree.lock().unwrap().remove(&ledger);
@@ -241,10 +241,10 @@ impl Memory {
         let (text, path) =
             script.strip_prefix("echo ").and_then(|rest| rest.split_once(" > ")).expect("a script");
         Memory::allowed(path, root)?;
-        self.into_place(path, It::File(format!("{text}\n").into_bytes()), &Keep::default())
+        self.put_in_place(path, It::File(format!("{text}\n").into_bytes()), &Keep::default())
     }
 
-    fn into_place(&self, path: &str, it: It, keep: &Keep) -> Result<(), Error> {
+    fn put_in_place(&self, path: &str, it: It, keep: &Keep) -> Result<(), Error> {
         let mut tree = self.tree.lock().unwrap();
         let parent = path.rsplit_once('/').unwrap().0;
         if !tree.get(parent).is_some_and(|node| node.it == It::Directory) {

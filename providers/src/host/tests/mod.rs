@@ -124,7 +124,7 @@ pub(super) fn laws<K: HostKind + Debug + PartialEq>(world: &dyn World, case: Cas
                 assert_eq!(changed(found, &wish), *names, "tamper {at}: {found:?}");
             }
             (Seen::Nothing, Some(found)) => {
-                assert_eq!(changed(found, &wish), [""; 0], "tamper {at}: {found:?}")
+                assert_eq!(changed(found, &wish), [""; 0], "tamper {at}: {found:?}");
             }
             _ => panic!("tamper {at}: {expected:?} was expected, and seen was {found:?}"),
         }

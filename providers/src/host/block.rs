@@ -12,7 +12,7 @@ use super::common::{check_path, is_another, named, shared};
 ///
 /// It stands between two marker lines, `# BEGIN managed NAME` and `# END managed NAME`, and there is exactly one of
 /// them. Everything else in the file survives byte for byte, several blocks in one file included. A file that is not
-/// there is made; mode and owner of one that is there stay.
+/// there is made, and stays when the block goes; mode and owner of one that is there stay.
 ///
 /// `supersedes` takes away older forms of the same thing that have no markers: whole lines outside of the block that
 /// match one of its regular expressions go, and stay away.

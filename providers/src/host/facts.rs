@@ -73,6 +73,7 @@ impl HostData for Facts {
             .and(Read::Line)
             .tool(Tool::Uname, [])
             .tool(Tool::SwVers, [])
+            .tool(Tool::Id, [])
             .tool(Tool::Scutil, [Operand::new("HostName")?]);
         Ok(RELEASE.into_iter().fold(probe, |probe, path| probe.content(path, Content::Whole)))
     }
@@ -89,13 +90,13 @@ impl HostData for Facts {
         let mac = versions.as_deref().map(|text| pairs(text, ':')).unwrap_or_default();
         let mut release = BTreeMap::new();
         for at in 0..RELEASE.len() {
-            if let Some(What::File(file)) = reply.path(first + 4 + at)?.map(|found| &found.what) {
+            if let Some(What::File(file)) = reply.path(first + 5 + at)?.map(|found| &found.what) {
                 let text = file.content.as_deref().and_then(|content| std::str::from_utf8(content).ok());
                 release.extend(pairs(text.unwrap_or_default(), '='));
             }
         }
         Ok(Facts {
-            hostname: said(reply.output(first + 3)?).or_else(|| word(1)),
+            hostname: said(reply.output(first + 4)?).or_else(|| word(1)),
             os: match system.as_deref() {
                 Some("darwin") => Some("macos".into()),
                 _ => system,
@@ -103,7 +104,7 @@ impl HostData for Facts {
             os_version: mac.get("ProductVersion").or_else(|| release.get("VERSION_ID")).cloned(),
             kernel: word(2),
             arch: words.last().filter(|_| words.len() > 3).map(ToString::to_string),
-            user: Some(line.user.clone()).filter(|user| !user.is_empty()),
+            user: said(reply.output(first + 3)?),
             boot_id: boot::read(reply, 0)?,
             host_key: line.host_key.clone(),
             address: line.address.clone(),
@@ -151,9 +152,10 @@ mod tests {
         let reply = Reply(vec![
             file("0B9E-11\n"),
             tool(127, ""),
-            Answer::Line(Line { user: "ci".into(), ..Line::default() }),
+            Answer::Line(Line::default()),
             tool(0, "Linux box 6.1.0-9-amd64 x86_64\n"),
             tool(127, ""),
+            tool(0, "ci\n"),
             tool(127, ""),
             Answer::Path(None),
             file("NAME=\"Debian GNU/Linux\"\nVERSION_ID=\"12\"\n# x\n"),
@@ -179,7 +181,6 @@ mod tests {
         let line = Line {
             address: text("10.0.0.11"),
             host_key: text("ssh-ed25519 AAAA"),
-            user: "m1".into(),
             pinned: true,
             lineage: None,
         };
@@ -189,6 +190,7 @@ mod tests {
             Answer::Line(line),
             tool(0, "Darwin mini.local 25.1.0 arm64\n"),
             tool(0, "ProductName:\t\tmacOS\nProductVersion:\t\t26.1\nBuildVersion:\t\t25B78\n"),
+            tool(0, "m1\n"),
             tool(0, "mini-a\n"),
             Answer::Path(None),
             Answer::Path(None),
@@ -216,6 +218,7 @@ mod tests {
             none(),
             nothing(),
             Answer::Line(Line::default()),
+            nothing(),
             nothing(),
             nothing(),
             nothing(),

@@ -102,7 +102,7 @@ struct Static {
     ledger: String,
 }
 
-/// A machine. Its label is its name, and its address if no other is given.
+/// A machine. Its label is its name.
 #[derive(Clone, Schema)]
 struct Machine {
     /// Where it is: a name or an address.

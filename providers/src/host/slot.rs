@@ -36,7 +36,7 @@ pub(super) struct StaticHost {
     #[fleet(replace)]
     ledger: String,
     /// The random name of the state that holds the machine.
-    #[fleet(computed)]
+    #[fleet(optional_computed)]
     lineage: Option<String>,
     /// The machine, with the fingerprint of the key by which it proved who it is.
     #[fleet(computed)]
@@ -77,7 +77,9 @@ impl HostKind for StaticHost {
         };
         let ledger = content.and_then(Ledger::parse).ok_or_else(|| host.no_ledger())?;
         let line = reply.line(1)?;
-        if line.lineage.as_ref() != Some(&ledger.lineage) || ledger.slot != host.slot {
+        // Where there is no state yet, nothing can be its own.
+        let ours = line.lineage.as_ref().or(host.lineage.as_ref());
+        if ours != Some(&ledger.lineage) || ledger.slot != host.slot {
             return Err(host.held(&ledger));
         }
         // A claim that was there before is not the one that was begun.
@@ -178,7 +180,7 @@ mod tests {
         };
         let host_key =
             Some("ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIAABAgMEBQYHCAkKCwwNDg8QERITFBUWFxgZGhscHR4f".into());
-        let line = Line { address: Some("10.0.0.11".into()), host_key, pinned: true, user: "m1".into(), lineage: Some("l1".into()) };
+        let line = Line { address: Some("10.0.0.11".into()), host_key, pinned: true, lineage: None };
         Reply(vec![Answer::Path(ledger.map(found)), Answer::Line(line)])
     }
 
@@ -210,12 +212,14 @@ mod tests {
             assert!(!error.transient && error.help.is_some());
             assert!(error.message.contains("since 2026-01-01T00:00:00Z, by me@here"), "{error}");
         }
+        let stateless = At::Declared(sample("fleet.a[0]", "mini-a", None));
+        assert!(StaticHost::parse(&stateless, &reply(Some(&ledger("l1", "fleet.a[0]")))).is_err());
         assert!(see(Some("rubbish")).unwrap_err().message.contains("is no ledger"));
     }
 
     #[test]
     fn a_claim_that_was_there_before_is_another() {
-        let wish = sample("fleet.a[0]", "mini-a", None);
+        let wish = sample("fleet.a[0]", "mini-a", Some("l1"));
         let text = ledger("l1", "fleet.a[0]");
         let known = StaticHost { claim: Some("c1".into()), ..wish.clone() };
         let see = |except| {

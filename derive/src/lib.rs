@@ -10,7 +10,7 @@
 //! - `required`: an `Option` that the user must give; `None` then only means that reality has no such value
 //! - `computed`: reality alone gives it; the type must be `Option`
 //! - `optional_computed`: the user may give it, otherwise reality does; the type must be `Option`
-//! - `follows = "other"`: a computed value that may change when that argument changes
+//! - `follows = "other"`: a computed value that may change when that argument changes; may be said of several
 //! - `copies = "other"`: a computed value that equals that argument
 
 use proc_macro2::TokenStream;
@@ -33,7 +33,7 @@ struct Column<'a> {
     name: String,
     presence: &'static str,
     default: Option<Expr>,
-    follows: Option<String>,
+    follows: Vec<String>,
     copies: Option<String>,
     replace: bool,
     secret: bool,
@@ -105,7 +105,7 @@ impl Column<'_> {
             name: name.strip_prefix("r#").unwrap_or(&name).to_owned(),
             presence: if optional { "Optional" } else { "Required" },
             default: None,
-            follows: None,
+            follows: Vec::new(),
             copies: None,
             replace: false,
             secret: false,
@@ -136,7 +136,7 @@ impl Column<'_> {
                 self.presence = "Optional";
                 self.default = Some(pair.value.clone());
             }
-            ("follows", Meta::NameValue(pair)) => self.follows = Some(text_of(&pair.value)?),
+            ("follows", Meta::NameValue(pair)) => self.follows.push(text_of(&pair.value)?),
             ("copies", Meta::NameValue(pair)) => self.copies = Some(text_of(&pair.value)?),
             _ => return Err(Error::new_spanned(meta, "not known to `#[fleet(...)]`")),
         }
@@ -160,11 +160,11 @@ impl Column<'_> {
             Some(value) => quote! { Some(attributes::Field::to_value(&<#ty as From<_>>::from(#value))) },
             None => quote! { None },
         };
-        let other = |name: &Option<String>| match name {
+        let copies = match &self.copies {
             Some(name) => quote! { Some(#name.into()) },
             None => quote! { None },
         };
-        let (follows, copies) = (other(&self.follows), other(&self.copies));
+        let follows = &self.follows;
         quote! {
             (#name.into(), schema::Attribute {
                 ty: <#ty as attributes::Field>::ty(),
@@ -173,7 +173,7 @@ impl Column<'_> {
                 sensitive: #secret,
                 write_only: #write_only,
                 forces_replace: #replace,
-                follows: #follows,
+                follows: vec![#(#follows.into()),*],
                 copies: #copies,
                 doc: #doc.into(),
             })

@@ -83,8 +83,8 @@ pub fn updated(
     changes: &[Change],
 ) -> Value {
     with_results(wish, schema, |name, ty| {
-        let follows = schema.attributes.get(name).and_then(|attribute| attribute.follows.as_ref());
-        if follows.is_some_and(|other| changes.iter().any(|change| change.name == *other)) {
+        let follows = schema.attributes.get(name).map_or(&[][..], |attribute| &attribute.follows);
+        if changes.iter().any(|change| follows.contains(&change.name)) {
             Value::awaiting(ty.clone(), format!("{address}.{name}"))
         } else {
             get(observed, name)
@@ -145,7 +145,7 @@ mod tests {
                 ("free".into(), new(Presence::OptionalComputed)),
                 ("sent".into(), Attribute { write_only: true, ..new(Presence::Optional) }),
                 ("id".into(), new(Presence::Computed)),
-                ("copy".into(), Attribute { follows: Some("a".into()), ..new(Presence::Computed) }),
+                ("copy".into(), Attribute { follows: vec!["a".into()], ..new(Presence::Computed) }),
                 ("same".into(), Attribute { copies: Some("a".into()), ..new(Presence::Computed) }),
             ]
             .into(),

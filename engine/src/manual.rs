@@ -387,7 +387,7 @@ mod tests {
                 ("free", new(Type::list(Type::Bool), Presence::OptionalComputed)),
                 ("key", Attribute { sensitive: true, ..new(Type::String, Presence::Computed) }),
                 ("same", Attribute { copies: Some("sent".into()), ..new(Type::Any, Presence::Computed) }),
-                ("near", Attribute { follows: Some("many".into()), ..new(Type::Any, Presence::Computed) }),
+                ("near", Attribute { follows: vec!["many".into()], ..new(Type::Any, Presence::Computed) }),
             ],
         );
         let inner = schema("A part.", &[("size", new(Type::Number, Presence::Required))]);

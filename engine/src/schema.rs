@@ -33,8 +33,8 @@ pub struct Attribute {
     pub write_only: bool,
     /// Whether a change needs a new object.
     pub forces_replace: bool,
-    /// The argument whose change may change this computed value, so that an update leaves it unknown until done.
-    pub follows: Option<Arc<str>>,
+    /// The arguments whose change may change this computed value, so that an update leaves it unknown until done.
+    pub follows: Vec<Arc<str>>,
     /// The argument that this computed value equals, so that a plan knows it as soon as it knows the argument.
     pub copies: Option<Arc<str>>,
     /// What it is, in Markdown; the first sentence is the summary.
@@ -233,7 +233,7 @@ impl Attribute {
             sensitive: false,
             write_only: false,
             forces_replace: false,
-            follows: None,
+            follows: Vec::new(),
             copies: None,
             doc: String::new(),
         }

@@ -41,6 +41,9 @@ pub trait HostThing: Send + Sync {
 
     /// See [`HostKind::remove`].
     fn remove(&self, observed: &Value) -> Result<Vec<Step>, Error>;
+
+    /// See [`HostKind::left`].
+    fn left(&self, observed: &Value, reply: &Reply) -> Result<Option<Value>, Error>;
 }
 
 /// Any kind of data on a host, as the engine sees it. All of it is pure.
@@ -118,6 +121,10 @@ impl<K: HostKind> HostThing for OnHost<K> {
 
     fn remove(&self, observed: &Value) -> Result<Vec<Step>, Error> {
         K::remove(K::from_value(observed)?)
+    }
+
+    fn left(&self, observed: &Value, reply: &Reply) -> Result<Option<Value>, Error> {
+        Ok(K::left(K::from_value(observed)?, reply)?.map(|left| left.to_value()))
     }
 }
 

@@ -104,6 +104,12 @@ pub trait HostKind: Resource {
 
     /// What removes it. That it is gone already must do no harm.
     fn remove(observed: Self) -> Result<Vec<Step>, Error>;
+
+    /// What is left of it once it was removed, given the answers to its own `probe`. It says otherwise than `parse` for a
+    /// wish that leaves nothing to remove, such as the absence of something.
+    fn left(observed: Self, reply: &Reply) -> Result<Option<Self>, Error> {
+        Self::parse(&At::Recorded(observed), reply)
+    }
 }
 
 /// Something on a host that is only read: a kind of `data`. It is asked together with everything else on its host.

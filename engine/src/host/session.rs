@@ -99,10 +99,9 @@ impl Writer for HostWriting {
         Box::pin(async move {
             let thing = self.kinds.thing(kind)?;
             let steps = thing.remove(&observed)?;
-            let at = At::Recorded(observed);
-            let work = Work { listed, steps, read_back: thing.probe(&at)? };
-            let reply = self.host.work(work).await?;
-            Ok(ReadBack::Found(thing.parse(&at, &reply)?))
+            let read_back = thing.probe(&At::Recorded(observed.clone()))?;
+            let reply = self.host.work(Work { listed, steps, read_back }).await?;
+            Ok(ReadBack::Found(thing.left(&observed, &reply)?))
         })
     }
 }

@@ -59,7 +59,7 @@ impl Shell {
     }
 
     /// A frame with all that the shell does not know yet.
-    pub(crate) fn frame(&self, works: bool) -> Frame {
+    fn frame(&self, works: bool) -> Frame {
         let mut frame = Frame::new();
         if !self.knows.0 {
             frame.push(&script::start(&self.mark, &self.root));
@@ -79,12 +79,19 @@ impl Shell {
         !matches!(timeout_at(Instant::now(), read).await, Ok(Ok(0) | Err(_)))
     }
 
-    /// Sends a frame and takes its answers. Whenever `patience` passes without any progress, it gives up.
-    pub(crate) async fn exchange(&mut self, mut frame: Frame, patience: Duration) -> Exchange {
+    /// Whether it was never sent anything.
+    pub(crate) fn is_new(&self) -> bool {
+        !self.knows.0
+    }
+
+    /// Sends a request, which may be one of work, and takes its answers. Whenever `patience` passes without any progress,
+    /// it gives up.
+    pub(crate) async fn exchange(&mut self, body: &Frame, works: bool, patience: Duration) -> Exchange {
+        let mut frame = self.frame(works);
+        frame.append(body);
         frame.push("x end\n");
-        tracing::trace!(script = frame.script(), "script");
+        tracing::debug!(script = frame.script(), "script");
         let is_first = !self.knows.0;
-        let learns_work = frame.script().contains(script::WORK);
         let bytes = frame.into_bytes();
         let began = Instant::now();
         let (out, err, end) = self.talk(&bytes, patience).await;
@@ -95,7 +102,7 @@ impl Shell {
             ?end,
             "round trip"
         );
-        self.knows = (true, self.knows.1 || learns_work);
+        self.knows = (true, self.knows.1 || works);
         let mut sections = sections(&self.mark, &out, &err);
         if end == End::Whole {
             sections.pop();

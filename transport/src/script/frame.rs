@@ -33,6 +33,13 @@ impl Frame {
         self.beside.push('\n');
     }
 
+    /// Adds another request after this one, which has sent nothing yet.
+    pub fn append(&mut self, other: &Frame) {
+        self.script.push_str(&other.script);
+        self.beside.push_str(&other.beside);
+        self.sent += other.sent;
+    }
+
     /// How many things were sent beside the script.
     #[must_use]
     pub fn sent(&self) -> usize {

@@ -36,6 +36,7 @@ use crate::state::Recorded;
 pub(crate) use compare::{next_number, with_marks};
 pub(crate) use ignore::ignore;
 pub(crate) use look::{begun, usable, wished};
+pub use hosts::way_to;
 pub use make::{Planned, Settings, Sources, plan};
 pub use remembered::Remembered;
 

@@ -29,8 +29,10 @@ const RELEASE: [&str; 2] = ["/etc/os-release", "/usr/lib/os-release"];
 ///
 ///   data "host_facts" "this" {}
 ///
-///   output "system" {
-///     value = "${data.host_facts.this.os} ${data.host_facts.this.os_version}"
+///   resource "host_file" "motd" {
+///     path    = "/etc/motd"
+///     content = "${data.host_facts.this.os} ${data.host_facts.this.os_version}\n"
+///     sudo    = true
 ///   }
 /// }
 /// ```

@@ -6,7 +6,6 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use fleet_engine::address::Target;
 use fleet_engine::apply::{Applied, Hands, Pace, apply};
-use fleet_engine::check::unsupported;
 use fleet_engine::config::model::Output;
 use fleet_engine::document::{self, Context, Document, Fact, Header};
 use fleet_engine::event::Listener;
@@ -72,7 +71,6 @@ impl Site {
     ) -> Result<Option<Site>, Failure> {
         let mut configuration = Configuration::load(env);
         configuration.read_values(env, variables);
-        configuration.diagnostics.extend(unsupported(&configuration.config));
         configuration.outside.stage = Stage::Planning(configuration.outside.now());
         let providers = env.providers();
         let vault = Vault::new(env, Wanted::All);
@@ -203,6 +201,7 @@ impl Site {
                 host: options.hosts.clone(),
                 exclude_host: options.exclude_hosts.clone(),
                 accept_host_key: options.accepted.iter().map(ToString::to_string).collect(),
+                ignore_rollout: options.ignore_rollout,
                 without_looking: !options.refresh,
                 resolve_secrets: options.resolve_secrets,
             },

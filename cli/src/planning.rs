@@ -27,6 +27,9 @@ pub(crate) struct PlanningArgs {
     /// Take the host of this slot at its word about its key, because it was installed anew; may be repeated
     #[arg(long, value_name = "SLOT")]
     accept_host_key: Vec<String>,
+    /// Interrupt hosts of a fleet all at once, although it has a `rollout`
+    #[arg(long)]
+    ignore_rollout: bool,
     /// Bring the records up to date with reality, and change nothing else
     #[arg(long)]
     refresh_only: bool,
@@ -50,7 +53,7 @@ impl PlanningArgs {
             &self.exclude_host,
             &self.accept_host_key,
         ];
-        let plain = self.refresh && !self.refresh_only && !self.resolve_secrets;
+        let plain = self.refresh && !self.refresh_only && !self.resolve_secrets && !self.ignore_rollout;
         plain && addresses.iter().all(|given| given.is_empty())
     }
 
@@ -77,6 +80,7 @@ impl PlanningArgs {
             refresh: self.refresh,
             resolve_secrets: self.resolve_secrets,
             imports: Vec::new(),
+            ignore_rollout: self.ignore_rollout,
             hosts: self.host.clone(),
             exclude_hosts: self.exclude_host.clone(),
             accepted: self.accept_host_key.iter().map(|text| slot(text)).collect::<Result<_, _>>()?,

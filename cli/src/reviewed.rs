@@ -50,6 +50,7 @@ impl Reviewed {
             refresh: !asked.without_looking,
             resolve_secrets: asked.resolve_secrets,
             imports: Vec::new(),
+            ignore_rollout: asked.ignore_rollout,
             hosts: asked.host.clone(),
             exclude_hosts: asked.exclude_host.clone(),
             accepted: asked.accept_host_key.iter().filter_map(|slot| ScopePath::parse(slot)).collect(),

@@ -170,6 +170,12 @@ pub trait Writer: Send + Sync {
         observed: Value,
         listed: Option<Listed>,
     ) -> BoxFuture<'a, Result<ReadBack, Error>>;
+
+    /// One thing is left alone from now on: a host takes it off its inventory.
+    fn release(&self, listed: Option<Listed>) -> BoxFuture<'_, Result<(), Error>> {
+        let _ = listed;
+        Box::pin(async { Ok(()) })
+    }
 }
 
 impl Session {

@@ -1,5 +1,25 @@
 //! The way out for all providers: to hosts over OpenSSH, and to this machine by the same path.
 //!
 //! 1. [`script`]: questions and steps → the text of a shell script, and what it printed → answers. Pure.
+//! 2. [`road`]: what starts commands on a host; [`ssh`] connects, over the real client
+//! 3. [`shell`]: one shell that stays; [`sudo`] is that of root
+//! 4. [`session`]: one round trip with a host; [`upload`] takes what is too long for it
+//! 5. [`batch`]: questions and works that travel together; [`host`] collects them
+//!
+//! [`Channels`] is all of it: the hosts of a run.
 
+mod batch;
+mod chance;
+mod channels;
+mod failure;
+mod host;
+mod link;
+mod road;
 pub mod script;
+mod session;
+mod shell;
+mod ssh;
+mod sudo;
+mod upload;
+
+pub use channels::{Channels, Options};

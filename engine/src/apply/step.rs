@@ -23,7 +23,7 @@ use crate::diff::{diff, get};
 use crate::event::{Effect, Event, Failure, Outcome};
 use crate::host::{Listed, inventory};
 use crate::interrupt::Urgency;
-use crate::plan::{Action, Step, begun, chain, next_number, wished, with_marks};
+use crate::plan::{Action, Step, Why, begun, chain, next_number, wished, with_marks};
 use crate::provider::{Ask, ReadBack, Reader, Session, Writer};
 use crate::render::brief;
 use crate::resource::{At, Change, Error};
@@ -329,6 +329,12 @@ impl<'a> Worker<'a> {
     async fn try_to_remove(&self, object: &Object, removal: &Removal<'_>) -> Result<(), Stop> {
         let Removal { step, .. } = removal;
         if step.action == Action::Forget {
+            // A host that would go on listing it would have it removed by the next run.
+            if step.why == Why::Released && removal.session.is_on_host() {
+                let line = self.connect(removal.session, removal.settings.as_ref()).await?;
+                let _room = self.room(removal.session).await.ok_or(Stop::NotStarted)?;
+                line.writer.release(line.listed(&object.address, None)).await.map_err(failed)?;
+            }
             return self.write(Write::Settle { object: object.clone(), recorded: None }, false).await;
         }
         let Some(before) = &step.before else {

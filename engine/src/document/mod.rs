@@ -105,6 +105,9 @@ pub struct Options {
     /// `--accept-host-key`
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub accept_host_key: Vec<String>,
+    /// `--ignore-rollout`: hosts may be interrupted all at once.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub ignore_rollout: bool,
     /// `--refresh=false`: reality was not looked at.
     pub without_looking: bool,
     /// `--resolve-secrets`: secrets were got while planning.

@@ -241,7 +241,9 @@ impl<'c> Walk<'_, 'c> {
         let mut addresses: Vec<Value> = given(get(&machine, "address")).into_iter().collect();
         addresses.extend(get(&machine, "addresses").items().into_iter().flatten().cloned());
         if addresses.is_empty() {
-            addresses.extend(given(get(&remembered, "address")));
+            // The name of a machine may be its address; one that the pool forgot has been somewhere.
+            let name = session.alias.as_deref().map(Value::from).filter(|_| !machine.is_null());
+            addresses.extend(name.or_else(|| given(get(&remembered, "address"))));
         }
         let pin = given(get(&machine, "host_key"))
             .or_else(|| given(get(&remembered, "host_key")).filter(|_| !is_accepted));

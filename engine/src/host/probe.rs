@@ -97,6 +97,8 @@ pub struct Line {
     pub host_key: Option<String>,
     /// Whether that key was known before; a host that is seen for the first time is taken at its word.
     pub pinned: bool,
+    /// The user that is logged in.
+    pub user: String,
     /// The name of the state that asks: whose ledgers are ours.
     pub lineage: Option<String>,
 }

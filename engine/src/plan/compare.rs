@@ -157,6 +157,17 @@ impl Planner<'_> {
         Seen { before, why: Why::Vanished, looked: false }
     }
 
+    /// A host that is met before it is taken: by whichever key it proved who it is, that one is planned and no other.
+    fn as_met(&self, address: &Address, planned: Value) -> Value {
+        let met = self.sight(address, Which::Inventory).and_then(|sight| sight.found.clone().ok().flatten());
+        let (Some(met), Some(entries)) = (met, planned.entries()) else { return planned };
+        let known = entries.iter().map(|(name, value)| {
+            let met = get(&met, name);
+            (name.clone(), if value.is_known() || met.is_null() { value.clone() } else { met })
+        });
+        Value::object(known.collect())
+    }
+
     /// The installation of the host that something lives on, as far as it is known.
     fn epoch(&self, session: &Session) -> Option<Arc<str>> {
         if !session.is_on_host() {
@@ -237,6 +248,7 @@ impl Planner<'_> {
             Some(before) => with_marks(schema, before, &wish),
             None => created(schema, address, &wish),
         };
+        let after = if address.item == Item::Host { self.as_met(address, after) } else { after };
         // What was sealed is not in the record, so that without a look nobody knows it.
         let after = if looked || before.is_none() { after } else { without(seals.recorded, address, &after) };
         if self.options.goal == Goal::RefreshOnly && !is_ours && !matches!(why, Why::Imported(_)) {

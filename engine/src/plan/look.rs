@@ -10,8 +10,9 @@ use super::make::Index;
 use super::{Options, kind_of, normal, normal_data};
 use crate::address::{Address, Item, ScopePath, Target};
 use crate::config::model::Mode;
-use crate::diff::{created, diff, updated};
+use crate::diff::{created, diff, get, updated};
 use crate::expand::{ArgumentsOnly, Block, Expansion, Imported, Instance, Memory, Settle};
+use crate::host::{inventory, ledger};
 use crate::observe::{Ask, Observed, Question, Questions, Subject, SubjectOf, Which};
 use crate::provider::{Readers, Session};
 use crate::resource::At;
@@ -66,6 +67,7 @@ impl<'a> Looker<'a> {
                 self.ask(to.clone(), Which::Imported, Question { ask, ..question });
             }
         }
+        self.ask_what_is_listed();
         let options = self.options;
         if !options.targets.is_empty() || !options.excludes.is_empty() {
             self.questions.retain(|_, question| {
@@ -125,6 +127,23 @@ impl<'a> Looker<'a> {
                 }
             }
         }
+    }
+
+    /// Hosts say themselves what is managed there, and who they are.
+    fn ask_what_is_listed(&mut self) {
+        let is_host = |subject: &Subject| {
+            subject.address.item == Item::Host && matches!(subject.which, Which::Recorded | Which::Declared)
+        };
+        let hosts = self.questions.iter().filter(|(subject, _)| is_host(subject));
+        let listed = hosts.map(|(subject, question)| {
+            let ledger = get(&question.settings, "ledger");
+            let ask = inventory::ask(ledger.as_str().unwrap_or(ledger::PATH));
+            let kind = inventory::KIND.into();
+            let subject = Subject { address: subject.address.clone(), which: Which::Inventory };
+            (subject, Question { kind, ask, ..question.clone() })
+        });
+        let listed: Vec<_> = listed.collect();
+        self.questions.extend(listed);
     }
 
     fn data(&mut self, instance: &Instance, block: &Block<'_>) -> Value {

@@ -115,6 +115,8 @@ pub struct Options {
     pub resolve_secrets: bool,
     /// What is taken in besides what `import` blocks say.
     pub imports: Vec<Imported>,
+    /// Whether hosts of a fleet may be interrupted all at once, although it says how changes go through it.
+    pub ignore_rollout: bool,
     /// Only these hosts, by slot or name; all if empty.
     pub hosts: Vec<String>,
     /// Not these hosts, by slot or name.

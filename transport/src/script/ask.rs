@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use fleet_engine::host::probe::{File, Found, Output, What};
+use fleet_engine::host::probe::{File, Found, Line, Output, What};
 use fleet_engine::host::{Answer, Content, Operand, Probe, Read, Reply, Tool};
 use fleet_engine::resource::Error;
 
@@ -22,6 +22,8 @@ pub struct Asking {
     /// Every path that somebody asks for, with the content that is wanted of it.
     paths: Vec<(String, Content)>,
     directories: Vec<String>,
+    trees: Vec<String>,
+    insides: Vec<String>,
     tools: Vec<(Tool, Vec<Operand>)>,
     scripts: Vec<String>,
 }
@@ -48,6 +50,14 @@ impl Asking {
             Read::Names(directory) => Some(directory.clone()),
             _ => None,
         });
+        let trees = distinct(&|read| match read {
+            Read::Tree(directory) => Some(directory.clone()),
+            _ => None,
+        });
+        let insides = distinct(&|read| match read {
+            Read::Inside(directory) => Some(directory.clone()),
+            _ => None,
+        });
         let mut tools: Vec<(Tool, Vec<Operand>)> = reads()
             .filter_map(|read| match read {
                 Read::Tool(tool, operands) => Some((*tool, operands.clone())),
@@ -63,7 +73,7 @@ impl Asking {
         });
         let scripts = scripts.collect();
         let paths = paths.into_iter().map(|(path, content)| (path.clone(), content)).collect();
-        Asking { paths, directories, tools, scripts, probes }
+        Asking { paths, directories, trees, insides, tools, scripts, probes }
     }
 
     /// Adds them to a frame.
@@ -77,6 +87,7 @@ impl Asking {
             let pairs = self.files().map(|(path, content)| {
                 let expected = match content {
                     Content::Unless(digest) => quoted(digest),
+                    Content::Digest => "=".to_owned(),
                     Content::Whole | Content::Nothing => "-".to_owned(),
                 };
                 format!("{expected} {}", under_root(path))
@@ -85,6 +96,12 @@ impl Asking {
         }
         for directory in &self.directories {
             frame.push(&format!("names {}\n", under_root(directory)));
+        }
+        for directory in &self.trees {
+            frame.push(&format!("tree {}\n", under_root(directory)));
+        }
+        for directory in &self.insides {
+            frame.push(&format!("inside {}\n", under_root(directory)));
         }
         for (tool, operands) in &self.tools {
             let (program, leading) = tool.command();
@@ -105,14 +122,25 @@ impl Asking {
             .map(|(path, content)| (path, content))
     }
 
-    /// The replies to the probes, in their order.
+    /// Whether there is nothing that a shell has to do.
     #[must_use]
-    pub fn replies(&self, sections: impl Iterator<Item = Section>) -> Vec<Result<Reply, Error>> {
+    pub fn is_empty(&self) -> bool {
+        let reads = || self.probes.iter().flat_map(Probe::reads);
+        reads().all(|read| matches!(read, Read::Line))
+    }
+
+    /// The replies to the probes, in their order; `line` is what the connection itself knows.
+    #[must_use]
+    pub fn replies(&self, line: &Line, sections: impl Iterator<Item = Section>) -> Vec<Result<Reply, Error>> {
         let mut sections = sections;
         let mut next = || sections.next().ok_or_else(cut_off);
         let paths = self.seen(&mut next);
         let names: BTreeMap<&String, Listed> =
             self.directories.iter().map(|directory| (directory, names(directory, next()))).collect();
+        let trees: BTreeMap<&String, Result<Option<String>, Error>> =
+            self.trees.iter().map(|directory| (directory, tree(directory, next()))).collect();
+        let insides: BTreeMap<&String, Result<Vec<u8>, Error>> =
+            self.insides.iter().map(|directory| (directory, inside(directory, next()))).collect();
         let tools: Vec<Result<Output, Error>> =
             self.tools.iter().map(|_| next().map(|section| output(&section))).collect();
         let scripts: Vec<Result<Output, Error>> =
@@ -120,13 +148,27 @@ impl Asking {
         let mut scripts = scripts.into_iter();
         let mut answer = |read: &Read| -> Result<Answer, Error> {
             Ok(match read {
-                Read::Path(path, _) => {
+                Read::Path(path, content) => {
                     let seen = paths.as_ref().map_err(Clone::clone)?;
-                    Answer::Path(seen.get(path).cloned().unwrap_or_else(|| Err(cut_off()))?)
+                    let mut found = seen.get(path).cloned().unwrap_or_else(|| Err(cut_off()))?;
+                    // Somebody else may have asked for more.
+                    if let Some(Found { what: What::File(file), .. }) = &mut found
+                        && matches!(content, Content::Nothing | Content::Digest)
+                    {
+                        file.content = None;
+                    }
+                    Answer::Path(found)
                 }
                 Read::Names(directory) => {
                     Answer::Names(names.get(directory).cloned().unwrap_or_else(|| Err(cut_off()))?)
                 }
+                Read::Tree(directory) => {
+                    Answer::Tree(trees.get(directory).cloned().unwrap_or_else(|| Err(cut_off()))?)
+                }
+                Read::Inside(directory) => {
+                    Answer::Inside(insides.get(directory).cloned().unwrap_or_else(|| Err(cut_off()))?)
+                }
+                Read::Line => Answer::Line(line.clone()),
                 Read::Tool(tool, operands) => {
                     let at = self.tools.binary_search(&(*tool, operands.clone())).map_err(|_| cut_off())?;
                     Answer::Output(tools[at].clone()?)
@@ -186,6 +228,7 @@ impl Asking {
 fn more(a: &Content, b: &Content) -> Content {
     match (a, b) {
         (Content::Nothing, other) | (other, Content::Nothing) => other.clone(),
+        (Content::Digest, other) | (other, Content::Digest) => other.clone(),
         (a, b) if a == b => a.clone(),
         _ => Content::Whole,
     }
@@ -235,6 +278,36 @@ fn names(directory: &str, section: Result<Section, Error>) -> Listed {
             body.split(|byte| *byte == 0).filter(|name| !name.is_empty()).map(<[u8]>::to_vec).collect(),
         )),
     }
+}
+
+fn tree(directory: &str, section: Result<Section, Error>) -> Result<Option<String>, Error> {
+    let Section { body, word, complaint } = section?;
+    if word == "none" {
+        return Ok(None);
+    }
+    // A pipe hides the status of all but its last command.
+    let digest = String::from_utf8_lossy(&body).split(' ').next().unwrap_or_default().to_owned();
+    if word == "0" && complaint.is_empty() && digest.len() == 64 {
+        Ok(Some(digest))
+    } else {
+        Err(unseen(directory, &complaint))
+    }
+}
+
+fn inside(directory: &str, section: Result<Section, Error>) -> Result<Vec<u8>, Error> {
+    let Section { body, word, complaint } = section?;
+    match &*word {
+        "none" | "0" => Ok(body),
+        "denied" => Err(denied(directory)),
+        _ => Err(unseen(directory, &complaint)),
+    }
+}
+
+fn unseen(directory: &str, complaint: &[u8]) -> Error {
+    let complaint = String::from_utf8_lossy(complaint);
+    let first = complaint.trim().lines().next().unwrap_or("nobody knows why").to_owned();
+    let message = format!("`{directory}` cannot be looked through: {first}");
+    Error::permanent(message).help("connect as somebody who may look there, or let root do it")
 }
 
 fn output(section: &Section) -> Output {

@@ -1,7 +1,8 @@
 //! One request: the lines of a script, and beside them what the script reads.
 
 /// What a shell is started with: it takes scripts from its input, a line at a time, and leaves what follows them to be
-/// read. A shell that read its script from the input by itself would read too far.
+/// read. A shell that read its script from the input by itself would read too far. It is one line without single quotes,
+/// so that every login shell can pass it on.
 pub const LOADER: &str = include_str!("loader.sh");
 
 /// A request. What is sent beside the script may be secret; the script never is.
@@ -9,6 +10,7 @@ pub const LOADER: &str = include_str!("loader.sh");
 pub struct Frame {
     script: String,
     beside: String,
+    sent: usize,
 }
 
 impl Frame {
@@ -23,11 +25,31 @@ impl Frame {
         self.script.push_str(text);
     }
 
-    /// Sends something beside the script, for the next `sent` in it.
+    /// Sends something beside the script, for the next `take` in it.
     pub fn send(&mut self, bytes: &[u8]) {
+        self.sent += 1;
         self.beside.push('=');
         bytes.iter().for_each(|byte| push_escaped(&mut self.beside, *byte));
         self.beside.push('\n');
+    }
+
+    /// Adds another request after this one, which has sent nothing yet.
+    pub fn append(&mut self, other: &Frame) {
+        self.script.push_str(&other.script);
+        self.beside.push_str(&other.beside);
+        self.sent += other.sent;
+    }
+
+    /// How many things were sent beside the script.
+    #[must_use]
+    pub fn sent(&self) -> usize {
+        self.sent
+    }
+
+    /// How many bytes travel.
+    #[must_use]
+    pub fn size(&self) -> usize {
+        self.script.len() + self.beside.len()
     }
 
     /// The script alone.
@@ -39,7 +61,7 @@ impl Frame {
     /// All of it, as the loader takes it.
     #[must_use]
     pub fn into_bytes(self) -> Vec<u8> {
-        let Frame { script, beside } = self;
+        let Frame { script, beside, .. } = self;
         // A carriage return before the end of a line is part of it.
         let lines = script.strip_suffix('\n').unwrap_or(&script).split('\n').map(|line| format!("#{line}\n"));
         lines.chain([".\n".to_owned(), beside]).collect::<String>().into_bytes()
@@ -51,6 +73,17 @@ impl std::fmt::Debug for Frame {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Frame").field("script", &self.script).finish_non_exhaustive()
     }
+}
+
+/// How many bytes these are once they can be sent beside a script.
+#[must_use]
+pub fn escaped_size(bytes: &[u8]) -> usize {
+    let size = |byte: &u8| match byte {
+        b'\n' | b'\\' => 2,
+        b' '..=b'~' => 1,
+        _ => 5,
+    };
+    bytes.iter().map(size).sum()
 }
 
 /// A byte as `printf %b` reads it back, on one line, whatever the shell's idea of characters.

@@ -1,2 +1,1 @@
-s=; while IFS= read -r l; do case $l in "#"*) s="$s${l#?}
-";; .) eval "$s"; s=;; !) exit;; esac; done
+Z=$(printf "\n."); Z=${Z%.}; s=; while IFS= read -r l; do case $l in "#"*) s="$s${l#?}$Z";; .) eval "$s"; s=;; esac; done

@@ -2,20 +2,26 @@
 //!
 //! 1. [`frame`]: one request: a script, and beside it what must not stand in a script
 //! 2. [`ask`]: questions → a script that asks them all at once, and back
-//! 3. [`sections`](mod@sections): what a script printed, cut into its answers
+//! 3. [`work`]: works → a script that does their steps, and how far it came
+//! 4. [`sections`](mod@sections): what a script printed, cut into its answers
 //!
 //! A script begins with [`start`] once in a session. It runs in any POSIX shell, and tries which tools there are.
 
 pub mod ask;
 pub mod frame;
 pub mod sections;
+pub mod work;
 
 pub use ask::Asking;
 pub use frame::{Frame, LOADER};
 pub use sections::{Section, sections};
+pub use work::Job;
 
-/// The functions that scripts call.
+/// The functions that questions call.
 pub const PRELUDE: &str = include_str!("prelude.sh");
+
+/// The functions that steps call, besides.
+pub const WORK: &str = include_str!("work.sh");
 
 /// What the first script of a session begins with: answers end with `mark`, and every path lies under `root`, which is
 /// empty for the host itself.

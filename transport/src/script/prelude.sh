@@ -1,6 +1,7 @@
 LC_ALL=C
 export LC_ALL
 umask 077
+PATH=${PATH:-/usr/bin:/bin}:/usr/sbin:/sbin
 
 # The end of an answer: words about it, on both outputs.
 x() {
@@ -8,10 +9,23 @@ x() {
   printf '\n%s\n' "$N" >&2
 }
 
-# Something that was sent beside the script, so that it stands in no script: the next line of the input.
-sent() {
+# Something that was sent beside the script, so that it stands in no script: the next line of the input. `printf %b`
+# makes of it what it was.
+take() {
   IFS= read -r p
-  printf %b "${p#=}"
+  p=${p#=}
+  I=$((I + 1))
+}
+
+# Passes over what was sent for steps that were not reached.
+skip() {
+  while [ "$I" -lt "$1" ]; do take; done
+}
+
+# Who is logged in, and the number of this shell.
+hello() {
+  id
+  x $$
 }
 
 if stat -c %f / >/dev/null 2>&1; then
@@ -21,12 +35,15 @@ else
 fi
 
 if command -v sha256sum >/dev/null; then
-  sums() { sha256sum -- "$@"; }
+  D=sha256sum
 elif command -v shasum >/dev/null; then
-  sums() { shasum -a 256 -- "$@"; }
+  D='shasum -a 256'
 else
-  sums() { openssl dgst -sha256 -r -- "$@"; }
+  D='openssl dgst -sha256 -r'
 fi
+
+# shellcheck disable=SC2086 # several words
+sums() { $D -- "$@"; }
 
 # What is at each path: a sign for each (1 something, 0 nothing, d not to be seen), then a line for each that is there.
 look() {
@@ -61,7 +78,7 @@ links() {
 }
 
 # The files among pairs of an expected digest and a path: a sign for each (1 readable), then for each readable one an
-# answer: its digest, and its content unless the digest is the expected one.
+# answer: its digest, and its content unless the digest is the expected one, or `=` says that nobody wants it.
 files() {
   m=
   e=
@@ -83,12 +100,13 @@ files() {
     sums "$@" | while read -r h _; do
       h=${h#\\}
       printf '%s\n' "$h"
-      if [ "$h" = "${e%% *}" ]; then
-        x same
-      else
-        head -c "$MOST" <"$1"
-        x $?
-      fi
+      case ${e%% *} in
+        "$h" | =) x same ;;
+        *)
+          head -c "$MOST" <"$1"
+          x $?
+          ;;
+      esac
       e=${e#* }
       shift
     done
@@ -114,15 +132,70 @@ names() {
   fi
 }
 
-# Runs a program that has nothing to read.
+# What stands in all files of a directory, in the order of their names; hidden ones are none of them.
+inside() {
+  if [ -d "$1" ]; then
+    if [ -r "$1" ] && [ -x "$1" ]; then
+      d=$1
+      set --
+      for f in "$d"/*; do
+        if [ -f "$f" ] && [ ! -L "$f" ]; then set -- "$@" "$f"; fi
+      done
+      if [ $# -gt 0 ]; then cat -- "$@"; fi
+      x $?
+    else
+      x denied
+    fi
+  else
+    x none
+  fi
+}
+
+# The digest of all that is below a directory: that of the sorted lines `MODE NAME` of everything but links, `DIGEST
+# NAME` of files, and `link NAME -> TARGET`. A name starts with `./`, a mode is octal without leading zeros.
+tree() {
+  if [ -d "$1" ] && [ ! -L "$1" ]; then
+    (
+      cd -- "$1" || exit
+      {
+        if stat -c %a . >/dev/null 2>&1; then
+          find . ! -name . ! -type l -exec stat -c '%a %n' {} +
+        else
+          find . ! -name . ! -type l -exec stat -f '%Mp%Lp %N' {} + | sed 's/^0*\([0-9]\)/\1/'
+        fi
+        # shellcheck disable=SC2086 # several words
+        find . -type f -exec $D {} + | sed 's/^\\\{0,1\}\([0-9a-f]\{64\}\) [ *]/\1 /'
+        # shellcheck disable=SC2016 # for the inner shell
+        find . -type l -exec /bin/sh -c 'for l do printf "link %s -> " "$l"; readlink -- "$l"; done' sh {} +
+      } | LC_ALL=C sort | $D
+    )
+    x $?
+  else
+    x none
+  fi
+}
+
+# Runs a program that has nothing to read. Where it has the name of a function here, the program is meant.
 run() {
-  "$@" </dev/null
+  command "$@" </dev/null
   x $?
 }
 
-# Runs a script of the user, which was sent beside this one.
+# Evaluates a script of the user, which was sent beside this one, as if nothing were defined here.
+theirs() {
+  take
+  u=$(printf %b. "$p")
+  (
+    unset -f x take skip hello stats sums look links files names inside tree run theirs user
+    unset -f step complain synced place new like keep fill settle whose raise held listed unlisted claim release put \
+      edit directory kept lead unpack remove clear call script boot restart 2>/dev/null
+    umask 022
+    eval "${u%.}"
+  ) </dev/null
+}
+
+# Asks a script of the user.
 user() {
-  u=$(sent && printf .)
-  (eval "${u%.}") </dev/null
+  theirs
   x $?
 }

@@ -5,7 +5,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 
-use fleet_engine::host::probe::{Found, What};
+use fleet_engine::host::probe::{Found, Line, What};
 use fleet_engine::host::{Content, Probe, Read, Reply};
 use fleet_engine::resource::Error;
 use fleet_transport::script::Asking;
@@ -17,7 +17,7 @@ use crate::shells::{SHELLS, answers};
 fn ask(shell: &[&str], root: &Path, probes: Vec<Probe>) -> Vec<Result<Reply, Error>> {
     let asking = Asking::new(probes);
     let sections = answers(shell, root.to_str().unwrap(), |frame| asking.write(frame));
-    asking.replies(sections.into_iter())
+    asking.replies(&Line::default(), sections.into_iter())
 }
 
 fn digest(content: &[u8]) -> String {

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::process::{Command, Stdio};
 
 use fleet_engine::host::{Content, Operand, Probe, Read, Tool};
-use fleet_transport::script::{Asking, Frame, LOADER, Section, sections, start};
+use fleet_transport::script::{Asking, Frame, LOADER, Section, WORK, sections, start};
 
 /// A shell with the arguments that make it one of POSIX.
 pub(crate) const SHELLS: [&[&str]; 4] =
@@ -16,6 +16,8 @@ const MARK: &str = "0123456789abcdef";
 pub(crate) fn answers(shell: &[&str], root: &str, frame: impl FnOnce(&mut Frame)) -> Vec<Section> {
     let mut request = Frame::new();
     request.push(&start(MARK, root));
+    request.push("I=0\nH=\n");
+    request.push(WORK);
     frame(&mut request);
     let mut child = Command::new(shell[0])
         .args(&shell[1..])

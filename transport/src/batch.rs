@@ -1,0 +1,515 @@
+//! Questions and works that travel together: from steps to round trips, and back.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use fleet_engine::host::probe::{Answer, Content as Wanted, What};
+use fleet_engine::host::step::{Content, LocalFile};
+use fleet_engine::host::{Act, Holder, Ledger, Probe, Reply, Step, Work};
+use fleet_engine::resource::Error;
+use tokio::sync::oneshot;
+
+use crate::chance;
+use crate::failure::{cut, not_held, not_listed, of_step};
+use crate::script::Job;
+use crate::script::frame::escaped_size;
+use crate::script::work::{CHANGED, GOING, Hold, Outcome, Staged, Task, With};
+use crate::session::{Round, Session, Sided, no_text, sound_path};
+use crate::sudo::Who;
+use crate::upload::{Source, digest};
+
+/// How long a step may take, if it does not say.
+const STEP: Duration = Duration::from_secs(10 * 60);
+/// What is longer takes a channel of its own.
+const INLINE: usize = 64 << 10;
+/// How often a file is read again that others keep changing.
+const REREADS: usize = 5;
+
+/// Questions of one who waits.
+pub(crate) struct Asked {
+    probes: Vec<Probe>,
+    answer: oneshot::Sender<Vec<Result<Reply, Error>>>,
+}
+
+/// A work, and how far it is.
+pub(crate) struct Doing {
+    work: Work,
+    holder: Holder,
+    answer: Option<oneshot::Sender<Result<Reply, Error>>>,
+    /// The next step.
+    next: usize,
+    /// Whether the inventory knows of it.
+    is_listed: bool,
+    /// What was brought to the host for its steps.
+    staged: BTreeMap<usize, Staged>,
+    rereads: usize,
+}
+
+/// What is done of a work in one round trip.
+struct Segment {
+    doing: usize,
+    root: bool,
+    end: usize,
+    reads_back: bool,
+}
+
+impl Asked {
+    pub(crate) fn new(probes: Vec<Probe>, answer: oneshot::Sender<Vec<Result<Reply, Error>>>) -> Asked {
+        Asked { probes, answer }
+    }
+
+    pub(crate) fn size(&self) -> usize {
+        self.probes.iter().map(|probe| probe.reads().len() * 100).sum()
+    }
+}
+
+impl Doing {
+    pub(crate) fn new(work: Work, holder: Holder, answer: oneshot::Sender<Result<Reply, Error>>) -> Doing {
+        let answer = Some(answer);
+        Doing { work, holder, answer, next: 0, is_listed: false, staged: BTreeMap::new(), rereads: 0 }
+    }
+
+    /// About how many bytes it takes.
+    pub(crate) fn size(&self) -> usize {
+        let of_step = |step: &Step| match &step.act {
+            Act::Write { content: Content::Bytes(bytes), .. } => {
+                let size = escaped_size(&bytes.0);
+                if size > INLINE { 300 } else { size + 300 }
+            }
+            Act::Run { input, .. } => escaped_size(&input.0) + 300,
+            Act::UserScript { script } => escaped_size(&script.0) + 300,
+            _ => 300,
+        };
+        self.work.steps.iter().map(of_step).sum()
+    }
+
+    fn is_open(&self) -> bool {
+        self.answer.is_some()
+    }
+
+    fn finish(&mut self, answer: Result<Reply, Error>) {
+        if let Some(waiting) = self.answer.take() {
+            let _ = waiting.send(answer);
+        }
+    }
+
+    /// Whether it takes the host or gives it back, so that the host need not be ours.
+    fn settles_ownership(&self) -> bool {
+        self.work.steps.iter().any(|step| matches!(step.act, Act::Claim(_) | Act::Release(_)))
+    }
+
+    fn hold(&self, slot: &str) -> Hold {
+        Hold { lineage: one_line(&self.holder.lineage), slot: one_line(slot), fence: self.holder.fence }
+    }
+}
+
+/// Answers all of them.
+pub(crate) async fn serve(session: &mut Session, asks: Vec<Asked>, mut works: Vec<Doing>) {
+    for doing in &mut works {
+        if let Err(error) = doing.work.steps.iter().try_for_each(|step| sound(&step.act)) {
+            doing.finish(Err(error));
+        }
+    }
+    if asks.is_empty() && !works.iter().any(Doing::is_open) {
+        return;
+    }
+    if let Err(error) = session.connect().await {
+        works.iter_mut().for_each(|doing| doing.finish(Err(error.clone())));
+        for asked in asks {
+            let _ = asked.answer.send(asked.probes.iter().map(|_| Err(error.clone())).collect());
+        }
+        return;
+    }
+    for doing in &mut works {
+        bring(session, doing).await;
+    }
+    let mut asks = asks;
+    while !asks.is_empty() || works.iter().any(Doing::is_open) {
+        let segments = segments(session, &works);
+        let edited = read_edits(session, &mut works, &segments, &mut asks).await;
+        let segments: Vec<Segment> = segments.into_iter().filter(|it| works[it.doing].is_open()).collect();
+        if segments.is_empty() && asks.is_empty() {
+            continue;
+        }
+        one_round(session, &mut works, &segments, &edited, std::mem::take(&mut asks)).await;
+    }
+}
+
+/// One round trip, and what follows from it.
+async fn one_round(
+    session: &mut Session,
+    works: &mut [Doing],
+    segments: &[Segment],
+    edited: &BTreeMap<(usize, usize), With>,
+    asks: Vec<Asked>,
+) {
+    let mut round = Round::default();
+    for segment in segments {
+        let doing = &works[segment.doing];
+        round.jobs.push(Sided { root: segment.root, it: job(session, doing, segment, edited) });
+        let steps = &doing.work.steps[doing.next..segment.end];
+        let patience = steps.iter().map(|step| step.timeout.unwrap_or(STEP)).max().unwrap_or(STEP);
+        round.patience = Some(round.patience.unwrap_or_default().max(patience));
+        if segment.reads_back {
+            round.probes.push((doing.work.read_back.clone(), Who::Worker));
+        }
+    }
+    let mut came = ask_along(session, &mut round, asks).await;
+    for (segment, outcome) in segments.iter().zip(came.0) {
+        let reply = if segment.reads_back { came.1.next() } else { None };
+        let doing = &mut works[segment.doing];
+        match settle(session, doing, segment, outcome).await {
+            Err(error) => doing.finish(Err(error)),
+            Ok(true) => {
+                if let Some(reply) = reply {
+                    doing.finish(reply);
+                }
+            }
+            Ok(false) => {}
+        }
+        if !works[segment.doing].is_open() {
+            let used = segment.end;
+            let left = std::mem::take(&mut works[segment.doing].staged);
+            session.litter.extend(left.into_iter().filter(|(at, _)| *at >= used).map(|(_, it)| it.path));
+        }
+    }
+}
+
+/// Lets questions travel along; they are answered here. A question whose answer got lost on the way is asked once more,
+/// because nothing is done twice by that.
+async fn ask_along(
+    session: &mut Session,
+    round: &mut Round,
+    asks: Vec<Asked>,
+) -> (Vec<Result<Outcome, Error>>, std::vec::IntoIter<Result<Reply, Error>>) {
+    let own = round.probes.len();
+    round.probes.extend(asks.iter().flat_map(|asked| &asked.probes).map(|probe| (probe.clone(), Who::Looker)));
+    let came = session.round(round).await;
+    let mut replies = came.replies;
+    let mut others = replies.split_off(own);
+    let is_lost = |reply: &Result<Reply, Error>| reply.as_ref().is_err_and(|error| error.transient);
+    if others.iter().any(is_lost) && session.connect().await.is_ok() {
+        let probes = round.probes.split_off(own);
+        let lost: Vec<usize> = (0..others.len()).filter(|at| is_lost(&others[*at])).collect();
+        let again = Round { probes: lost.iter().map(|at| probes[*at].clone()).collect(), ..Round::default() };
+        for (at, reply) in lost.into_iter().zip(session.round(&again).await.replies) {
+            others[at] = reply;
+        }
+    }
+    let mut others = others.into_iter();
+    for Asked { probes, answer } in asks {
+        let _ = answer.send(others.by_ref().take(probes.len()).collect());
+    }
+    (came.outcomes, replies.into_iter())
+}
+
+/// What follows from how a segment ended: whether all of it was done.
+async fn settle(
+    session: &mut Session,
+    doing: &mut Doing,
+    segment: &Segment,
+    outcome: Result<Outcome, Error>,
+) -> Result<bool, Error> {
+    let first = doing.next;
+    let act = |index: usize| &doing.work.steps[first + index].act;
+    let reboot = match doing.work.steps.get(first) {
+        Some(Step { act: Act::Reboot { boot }, timeout, .. }) if segment.end > first => Some((boot, *timeout)),
+        _ => None,
+    };
+    let (slot, ledger) = (session.reach.slot.clone(), session.reach.ledger.clone());
+    match outcome? {
+        Outcome::Done => {}
+        Outcome::Failed(0, section) if section.word == GOING && reboot.is_some() => {
+            let Some((boot, timeout)) = reboot else { return Ok(false) };
+            session.wait_for_boot(boot, timeout).await?;
+        }
+        Outcome::Unknown => match reboot {
+            Some((boot, timeout)) => session.wait_for_boot(boot, timeout).await?,
+            None => return Err(cut("")),
+        },
+        Outcome::NotHeld(whose, body) => return Err(not_held(whose, &slot, &ledger, &body)),
+        Outcome::NotListed(section) => return Err(not_listed(&ledger, &section)),
+        Outcome::Failed(index, section) => {
+            let act = act(index);
+            if let (Act::Edit { path, .. }, CHANGED) = (act, &*section.word) {
+                if doing.rereads == REREADS {
+                    let message = format!("`{path}` changed again and again while it was edited");
+                    return Err(Error::transient(message));
+                }
+                doing.rereads += 1;
+                doing.next += index;
+                doing.is_listed = true;
+                return Ok(false);
+            }
+            return Err(of_step(act, &slot, &section));
+        }
+    }
+    doing.next = segment.end;
+    doing.is_listed = true;
+    Ok(true)
+}
+
+/// What comes next of every work that is not done: steps for one shell. A reboot goes alone.
+fn segments(session: &Session, works: &[Doing]) -> Vec<Segment> {
+    let aside = session.has_root_aside();
+    let is_reboot = |step: &Step| matches!(step.act, Act::Reboot { .. });
+    let mut all: Vec<Segment> = Vec::new();
+    for (doing, it) in works.iter().enumerate().filter(|(_, it)| it.is_open()) {
+        let steps = &it.work.steps[it.next..];
+        let root = steps.first().map_or(it.work.read_back.needs_root(), |step| step.root);
+        let same = |step: &&Step| (step.root && aside) == (root && aside) && !is_reboot(step);
+        let count = match steps.first() {
+            Some(step) if is_reboot(step) => 1,
+            _ => steps.iter().take_while(same).count(),
+        };
+        let end = it.next + count;
+        let reads_back = end == it.work.steps.len()
+            && (it.work.read_back.needs_root() && aside) == (root && aside)
+            && !steps.first().is_some_and(is_reboot);
+        all.push(Segment { doing, root, end, reads_back });
+    }
+    let reboots = |segment: &Segment| works[segment.doing].work.steps.get(works[segment.doing].next).is_some_and(is_reboot);
+    if all.iter().any(|segment| !reboots(segment)) {
+        all.retain(|segment| !reboots(segment));
+    } else {
+        all.truncate(1);
+    }
+    all
+}
+
+fn job(session: &Session, doing: &Doing, segment: &Segment, edited: &BTreeMap<(usize, usize), With>) -> Job {
+    let slot = &session.reach.slot;
+    let listed = doing.work.listed.as_ref();
+    let task = |at: usize| {
+        let act = doing.work.steps[at].act.clone();
+        let with = match &act {
+            Act::Edit { .. } => edited.get(&(segment.doing, at)).cloned().unwrap_or(With::Nothing),
+            Act::Claim(claim) | Act::Release(claim) => ledger(doing, &claim.slot),
+            Act::Write { content, .. } => match (doing.staged.get(&at), content) {
+                (Some(staged), _) => With::Staged(staged.clone()),
+                (None, Content::Bytes(bytes)) => With::Sent(bytes.0.clone()),
+                (None, Content::Local(_)) => With::Nothing,
+            },
+            _ => doing.staged.get(&at).cloned().map_or(With::Nothing, With::Staged),
+        };
+        Task { act, with }
+    };
+    let is_last = segment.end == doing.work.steps.len();
+    let list = listed.filter(|_| !doing.is_listed);
+    Job {
+        hold: (!doing.settles_ownership()).then(|| doing.hold(slot)),
+        list: list.and_then(|it| Some((it.name.clone(), it.line.clone()?))),
+        tasks: (doing.next..segment.end).map(task).collect(),
+        forget: listed.filter(|it| is_last && it.line.is_none()).map(|it| it.name.clone()),
+        ledger: session.reach.ledger.clone(),
+    }
+}
+
+fn ledger(doing: &Doing, slot: &str) -> With {
+    let claim = chance::name();
+    let hold = doing.hold(slot);
+    let text = Ledger {
+        lineage: hold.lineage.clone(),
+        slot: hold.slot.clone(),
+        claim: claim.clone(),
+        fence: hold.fence,
+        state: "owned".to_owned(),
+        since: humantime::format_rfc3339_seconds(SystemTime::now()).to_string(),
+        by: one_line(&doing.holder.by),
+    }
+    .to_string();
+    With::Ledger { hold, claim, text }
+}
+
+/// Brings to the host what is too long for a script.
+async fn bring(session: &mut Session, doing: &mut Doing) {
+    for at in 0..doing.work.steps.len() {
+        if !doing.is_open() {
+            return;
+        }
+        let brought = match &doing.work.steps[at].act {
+            Act::Write { content: Content::Bytes(bytes), .. } if escaped_size(&bytes.0) > INLINE => {
+                let bytes: Arc<[u8]> = bytes.0.as_slice().into();
+                stage(session, bytes).await
+            }
+            Act::Write { content: Content::Local(file), .. } | Act::Unpack { archive: file, .. } => {
+                local(session, &file.clone()).await
+            }
+            _ => continue,
+        };
+        match brought {
+            Ok(staged) => {
+                doing.staged.insert(at, staged);
+            }
+            Err(error) => {
+                session.litter.extend(std::mem::take(&mut doing.staged).into_values().map(|it| it.path));
+                // Whose the host is matters more than why it takes no upload.
+                let error = if error.transient { error } else { check_hold(session, doing).await.unwrap_or(error) };
+                doing.finish(Err(error));
+            }
+        }
+    }
+}
+
+async fn stage(session: &mut Session, bytes: Arc<[u8]>) -> Result<Staged, Error> {
+    let digest = digest(&bytes);
+    let path = session.upload(Source::Bytes(bytes)).await?;
+    Ok(Staged { path, digest, is_gzip: false })
+}
+
+async fn local(session: &mut Session, file: &LocalFile) -> Result<Staged, Error> {
+    let shared = session.shared.clone();
+    let known = shared.digests.check(&file.path, &file.digest).await?;
+    let path = session.upload(Source::File(file.path.clone())).await?;
+    Ok(Staged { path, digest: file.digest.clone(), is_gzip: known.is_gzip })
+}
+
+/// Why the host is not ours, if it is not.
+async fn check_hold(session: &mut Session, doing: &Doing) -> Option<Error> {
+    let segment = Segment { doing: 0, root: false, end: doing.next, reads_back: false };
+    let mut job = job(session, doing, &segment, &BTreeMap::new());
+    (job.list, job.forget) = (None, None);
+    let round = Round { jobs: vec![Sided { root: false, it: job }], ..Round::default() };
+    match session.round(&round).await.outcomes.pop()? {
+        Ok(Outcome::NotHeld(whose, body)) => {
+            Some(not_held(whose, &session.reach.slot, &session.reach.ledger, &body))
+        }
+        _ => None,
+    }
+}
+
+/// Reads the files that the next steps edit, and edits them. Several edits of one file follow on each other.
+async fn read_edits(
+    session: &mut Session,
+    works: &mut [Doing],
+    segments: &[Segment],
+    asks: &mut Vec<Asked>,
+) -> BTreeMap<(usize, usize), With> {
+    let mut edited = BTreeMap::new();
+    let mut wanted: BTreeMap<(String, bool), Option<Vec<u8>>> = BTreeMap::new();
+    let aside = session.has_root_aside();
+    let edits = |works: &[Doing], segment: &Segment| -> Vec<(usize, String, bool)> {
+        let doing = &works[segment.doing];
+        let steps = doing.work.steps.iter().enumerate().take(segment.end).skip(doing.next);
+        let edit = |(at, step): (usize, &Step)| match &step.act {
+            Act::Edit { path, .. } => Some((at, path.clone(), step.root && aside)),
+            _ => None,
+        };
+        steps.filter_map(edit).collect()
+    };
+    for (_, path, root) in segments.iter().flat_map(|segment| edits(works, segment)) {
+        wanted.insert((path, root), None);
+    }
+    if wanted.is_empty() {
+        return edited;
+    }
+    let probe = |(path, root): &(String, bool)| {
+        let probe = Probe::new().content(&**path, Wanted::Whole);
+        (if *root { probe.as_root() } else { probe }, Who::Worker)
+    };
+    let mut round = Round { probes: wanted.keys().map(probe).collect(), ..Round::default() };
+    let (_, replies) = ask_along(session, &mut round, std::mem::take(asks)).await;
+    let mut failed: BTreeMap<(String, bool), Error> = BTreeMap::new();
+    for ((key, content), reply) in wanted.iter_mut().zip(replies) {
+        match reply.and_then(|reply| regular(&key.0, reply)) {
+            Ok(found) => *content = found,
+            Err(error) => {
+                failed.insert(key.clone(), error);
+            }
+        }
+    }
+    for segment in segments {
+        for (at, path, root) in edits(works, segment) {
+            let key = (path, root);
+            let doing = &mut works[segment.doing];
+            let Act::Edit { path, edit } = &doing.work.steps[at].act else { continue };
+            let before = wanted.get(&key).cloned().flatten();
+            let after = match failed.get(&key) {
+                Some(error) => Err(error.clone()),
+                None => edit.apply(before.as_deref().unwrap_or_default()).map_err(|misfit| {
+                    Error::permanent(format!("`{path}` cannot be edited: {misfit}"))
+                }),
+            };
+            let after = match after {
+                Ok(after) => after,
+                Err(error) => {
+                    doing.finish(Err(error));
+                    break;
+                }
+            };
+            let is_same = after == before.as_deref().unwrap_or_default();
+            let with = if is_same {
+                None
+            } else if escaped_size(&after) > INLINE {
+                match stage(session, after.as_slice().into()).await {
+                    Ok(staged) => {
+                        doing.staged.insert(at, staged.clone());
+                        Some(With::Staged(staged))
+                    }
+                    Err(error) => {
+                        doing.finish(Err(error));
+                        break;
+                    }
+                }
+            } else {
+                Some(With::Sent(after.clone()))
+            };
+            let with = With::Edited { before: before.as_deref().map(digest), after: with.map(Box::new) };
+            edited.insert((segment.doing, at), with);
+            if !is_same {
+                wanted.insert(key, Some(after));
+            }
+        }
+    }
+    edited
+}
+
+/// What stands in a file that can be edited; none if nothing is there.
+fn regular(path: &str, reply: Reply) -> Result<Option<Vec<u8>>, Error> {
+    match reply.0.into_iter().next() {
+        Some(Answer::Path(None)) => Ok(None),
+        Some(Answer::Path(Some(found))) => match found.what {
+            What::File(file) => Ok(Some(file.content.unwrap_or_default())),
+            What::Link(_) => Err(Error::permanent(format!("`{path}` is a link, and cannot be edited"))
+                .help("name the file that it leads to")),
+            _ => Err(Error::permanent(format!("`{path}` is no file, and cannot be edited"))),
+        },
+        _ => Err(cut("")),
+    }
+}
+
+/// Whether a step can be put into a script, and may be.
+fn sound(act: &Act) -> Result<(), Error> {
+    let texts: Vec<&str> = match act {
+        Act::Write { path, keep, .. } | Act::Directory { path, keep } | Act::Keep { path, keep } => {
+            sound_path(path)?;
+            keep.owner.iter().chain(&keep.group).map(String::as_str).collect()
+        }
+        Act::Link { path, target } => {
+            sound_path(path)?;
+            vec![target]
+        }
+        Act::RemoveTree { path } if path.split('/').all(|part| matches!(part, "" | "." | "..")) => {
+            return Err(Error::permanent(format!("`{path}` is everything there is, and is not removed")));
+        }
+        Act::Edit { path, .. } | Act::Unpack { path, .. } | Act::Remove { path } | Act::RemoveTree { path } => {
+            sound_path(path)?;
+            Vec::new()
+        }
+        Act::Run { program, arguments, .. } => {
+            [program].into_iter().chain(arguments).map(String::as_str).collect()
+        }
+        Act::Claim(claim) | Act::Release(claim) => {
+            sound_path(&claim.ledger)?;
+            Vec::new()
+        }
+        Act::Reboot { boot } => vec![boot],
+        Act::UserScript { .. } => Vec::new(),
+    };
+    if texts.iter().any(|text| text.contains('\0')) { Err(no_text()) } else { Ok(()) }
+}
+
+fn one_line(text: &str) -> String {
+    text.replace(['\n', '\r', '\0'], " ")
+}

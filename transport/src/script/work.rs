@@ -1,0 +1,262 @@
+//! Works → a script that does their steps, and what it printed → how far it came.
+
+use fleet_engine::host::Act;
+use fleet_engine::host::step::Keep;
+
+use super::frame::{Frame, quoted, under_root};
+use super::sections::Section;
+
+/// What is done for one thing in one frame: some steps of a work, in order.
+#[derive(Clone, Debug)]
+pub struct Job {
+    /// Whose the host must be; none for what takes a host or gives it back.
+    pub hold: Option<Hold>,
+    /// What the inventory is told before anything is done: a name and a line.
+    pub list: Option<(String, String)>,
+    /// The steps.
+    pub tasks: Vec<Task>,
+    /// What the inventory forgets after all was done.
+    pub forget: Option<String>,
+    /// Where the ledger lies.
+    pub ledger: String,
+}
+
+/// Who works.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Hold {
+    /// The random name of the state.
+    pub lineage: String,
+    /// The slot that the host is for.
+    pub slot: String,
+    /// The number of the lock.
+    pub fence: u64,
+}
+
+/// A step that lacks nothing any more.
+#[derive(Clone, Debug)]
+pub struct Task {
+    /// What is done.
+    pub act: Act,
+    /// What was found out or brought to the host for it.
+    pub with: With,
+}
+
+/// What a step needs beyond itself.
+#[derive(Clone, Debug)]
+pub enum With {
+    /// Nothing.
+    Nothing,
+    /// Bytes that travel beside the script.
+    Sent(Vec<u8>),
+    /// What was uploaded.
+    Staged(Staged),
+    /// The file was read and edited.
+    Edited {
+        /// The digest of what was read; none if there was no file.
+        before: Option<String>,
+        /// What is to stand in it; none if nothing changes.
+        after: Option<Box<With>>,
+    },
+    /// A ledger to be made.
+    Ledger {
+        /// Who takes the host, or gives it back.
+        hold: Hold,
+        /// A random name.
+        claim: String,
+        /// All that stands in it.
+        text: String,
+    },
+}
+
+/// A file that was uploaded for a step.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Staged {
+    /// Where it lies on the host.
+    pub path: String,
+    /// Its SHA-256, in hexadecimal digits.
+    pub digest: String,
+    /// Whether it is compressed by gzip.
+    pub is_gzip: bool,
+}
+
+/// How far a job came.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// All was done.
+    Done,
+    /// The host is not ours; what its ledger says.
+    NotHeld(Whose, Vec<u8>),
+    /// The inventory could not be written.
+    NotListed(Section),
+    /// This step was not done; those before it were.
+    Failed(usize, Section),
+    /// Nobody knows: the answer did not arrive.
+    Unknown,
+}
+
+/// Whose a host is, if not ours.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Whose {
+    /// Nobody's.
+    Nobodys,
+    /// Somebody else's.
+    Others,
+    /// Ours, but somebody with a newer lock works on it.
+    Newer,
+    /// Ours, but our number could not be written there.
+    Unwritable,
+}
+
+/// The file is not what it was when it was read.
+pub const CHANGED: &str = "92";
+/// The user's check did not pass.
+pub const UNCHECKED: &str = "93";
+/// What was uploaded is not whole.
+pub const TORN: &str = "94";
+/// The host goes down.
+pub const GOING: &str = "95";
+/// The host is somebody else's.
+pub const TAKEN: &str = "90";
+/// Somebody with a newer lock was here.
+pub const STALE: &str = "91";
+
+impl Job {
+    /// Adds it to a frame.
+    pub fn write(&self, frame: &mut Frame) {
+        let mut lines: Vec<String> = Vec::new();
+        if let Some(hold) = &self.hold {
+            lines.push(format!("held {}", whose(&self.ledger, hold)));
+        }
+        let inventory = under_root(&format!("{}.d", self.ledger));
+        if let Some((name, line)) = &self.list {
+            lines.push(format!("step listed {inventory} {}", quoted(name)));
+            frame.send(format!("{line}\n").as_bytes());
+        }
+        lines.extend(self.tasks.iter().map(|task| format!("step {}", task.write(frame))));
+        if let Some(name) = &self.forget {
+            lines.push(format!("step remove {inventory}/{}", quoted(name)));
+        }
+        if !lines.is_empty() {
+            frame.push(&format!("{}\nskip {}\n", lines.join(" &&\n"), frame.sent()));
+        }
+    }
+
+    /// Reads what it printed.
+    pub fn outcome(&self, sections: &mut impl Iterator<Item = Section>) -> Outcome {
+        if self.hold.is_some() {
+            let Some(section) = sections.next() else { return Outcome::Unknown };
+            let whose = match &*section.word {
+                "ours" => None,
+                "none" => Some(Whose::Nobodys),
+                "stale" => Some(Whose::Newer),
+                "failed" => Some(Whose::Unwritable),
+                _ => Some(Whose::Others),
+            };
+            if let Some(whose) = whose {
+                return Outcome::NotHeld(whose, section.body);
+            }
+        }
+        if self.list.is_some() {
+            match sections.next() {
+                None => return Outcome::Unknown,
+                Some(section) if section.word != "0" => return Outcome::NotListed(section),
+                Some(_) => {}
+            }
+        }
+        for index in 0..self.tasks.len() {
+            match sections.next() {
+                None => return Outcome::Unknown,
+                Some(section) if section.word != "0" => return Outcome::Failed(index, section),
+                Some(_) => {}
+            }
+        }
+        if self.forget.is_some() {
+            match sections.next() {
+                None => return Outcome::Unknown,
+                Some(section) if section.word != "0" => return Outcome::NotListed(section),
+                Some(_) => {}
+            }
+        }
+        Outcome::Done
+    }
+}
+
+impl Task {
+    /// The function that does it, with its words.
+    fn write(&self, frame: &mut Frame) -> String {
+        match (&self.act, &self.with) {
+            (Act::Write { path, keep, validate, .. }, with) => {
+                let check = if validate.is_some() { "check" } else { "''" };
+                let words = filled(frame, with);
+                if let Some(command) = validate {
+                    frame.send(command.replace("{}", &under_root(&new(path))).as_bytes());
+                }
+                format!("put {} {} {check} {words}", under_root(path), kept(keep))
+            }
+            (Act::Edit { path, .. }, With::Edited { before, after: Some(after) }) => {
+                let before = quoted(before.as_deref().unwrap_or_default());
+                format!("edit {} {before} {}", under_root(path), filled(frame, after))
+            }
+            (Act::Edit { .. }, _) => ":".to_owned(),
+            (Act::Directory { path, keep }, _) => format!("directory {} {}", under_root(path), kept(keep)),
+            (Act::Keep { path, keep }, _) => format!("kept {} {}", under_root(path), kept(keep)),
+            (Act::Link { path, target }, _) => format!("lead {} {}", under_root(path), quoted(target)),
+            (Act::Unpack { path, strip, .. }, With::Staged(staged)) => {
+                let form = if staged.is_gzip { "gzip" } else { "''" };
+                let upload = under_root(&staged.path);
+                format!("unpack {} {strip} {form} {upload} {}", under_root(path), quoted(&staged.digest))
+            }
+            (Act::Unpack { .. }, _) => "complain 'the archive was not uploaded'".to_owned(),
+            (Act::Remove { path }, _) => format!("remove {}", under_root(path)),
+            (Act::RemoveTree { path }, _) => format!("clear {}", under_root(path)),
+            (Act::Run { program, arguments, input }, _) => {
+                frame.send(&input.0);
+                let words = [program].into_iter().chain(arguments).map(|word| quoted(word));
+                format!("call {}", words.collect::<Vec<_>>().join(" "))
+            }
+            (Act::UserScript { script }, _) => {
+                frame.send(&script.0);
+                "theirs".to_owned()
+            }
+            (Act::Reboot { boot }, _) => format!("restart {}", quoted(boot)),
+            (Act::Claim(of), With::Ledger { hold, claim, text }) => {
+                frame.send(text.as_bytes());
+                format!("claim {} {}", whose(&of.ledger, hold), quoted(claim))
+            }
+            (Act::Release(of), With::Ledger { hold, .. }) => format!("release {}", whose(&of.ledger, hold)),
+            (Act::Claim(_) | Act::Release(_), _) => "complain 'nobody knows who takes the host'".to_owned(),
+        }
+    }
+}
+
+/// Where a file lies before it gets its name. The script finds it in the same way.
+fn new(path: &str) -> String {
+    let (directory, name) = path.rsplit_once('/').unwrap_or(("", path));
+    format!("{directory}/.{name}.fleet-new")
+}
+
+fn whose(ledger: &str, hold: &Hold) -> String {
+    format!("{} {} {} {}", under_root(ledger), quoted(&hold.lineage), quoted(&hold.slot), hold.fence)
+}
+
+/// Mode, owner and group as three words.
+fn kept(keep: &Keep) -> String {
+    let mode = keep.mode.map(|mode| format!("{mode:o}")).unwrap_or_default();
+    let word = |text: &Option<String>| quoted(text.as_deref().unwrap_or_default());
+    format!("{} {} {}", quoted(&mode), word(&keep.owner), word(&keep.group))
+}
+
+/// Where the content of a file comes from: an upload with its digest, or nothing and a line beside the script.
+fn filled(frame: &mut Frame, with: &With) -> String {
+    match with {
+        With::Staged(staged) => format!("{} {}", under_root(&staged.path), quoted(&staged.digest)),
+        With::Sent(bytes) => {
+            frame.send(bytes);
+            "'' ''".to_owned()
+        }
+        _ => {
+            frame.send(b"");
+            "'' ''".to_owned()
+        }
+    }
+}

@@ -67,7 +67,7 @@ impl Channels {
             )));
         };
         let line = self.host(reach).line().await?;
-        self.shared.masters.interactive(&reach.slot, ssh, &line)
+        self.shared.masters.interactive(&reach.slot, ssh, &line).await
     }
 
     fn host(&self, reach: &Reach) -> Arc<Host> {

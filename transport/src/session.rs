@@ -119,14 +119,17 @@ impl Session {
     pub(crate) async fn upload(&mut self, source: Source) -> Result<String, Error> {
         let Some(link) = &self.link else { return Err(cut("")) };
         self.uploads += 1;
-        let Reach { root, ledger, .. } = &self.reach;
-        let name = self.uploads.to_string();
-        let uploaded = upload(&link.road, &format!("{root}{ledger}"), &self.run, &name, source).await;
-        if uploaded.as_ref().is_err_and(|error| error.transient) {
-            self.disconnect().await;
+        let (ledger, name) = (format!("{}{}", self.reach.root, self.reach.ledger), self.uploads.to_string());
+        let path = format!("{}.up-{}-{name}", self.reach.ledger, self.run);
+        let uploaded = upload(&link.road, &ledger, &self.run, &name, source).await;
+        if let Err(error) = uploaded {
+            self.litter.push(path);
+            if error.transient {
+                self.disconnect().await;
+            }
+            return Err(error);
         }
-        uploaded?;
-        Ok(format!("{}.up-{}-{name}", self.reach.ledger, self.run))
+        Ok(path)
     }
 
     /// Does all of it in one round trip, on each shell that is needed.

@@ -5,4 +5,5 @@
 mod ask;
 mod local;
 mod shells;
+mod ssh;
 mod work;

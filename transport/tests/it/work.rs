@@ -276,20 +276,22 @@ fn an_archive_takes_the_place_of_a_directory() {
             let act = Act::Unpack { path: "/opt".into(), archive: local, strip: 1 };
             let unpack = Task { act: act.clone(), with: With::Staged(staged.clone()) };
             for _ in 0..2 {
+                fs::write(root.join("up"), &archive).unwrap();
                 assert_eq!(one(shell, root, unpack.clone()), Outcome::Done, "{shell:?}");
-                assert_eq!(names(root), ["opt", "up"], "{shell:?}");
+                assert_eq!(names(root), ["opt"], "{shell:?}");
                 assert_eq!(names(&root.join("opt")), ["bin", "link"], "{shell:?}");
                 assert_eq!(permissions(&root.join("opt/bin/it's")), 0o755, "{shell:?}");
                 fs::write(root.join("opt/bin/left over"), "").unwrap();
             }
             fs::write(root.join("up"), &archive[..archive.len() / 2]).unwrap();
             assert_eq!(failed(&one(shell, root, unpack)).1.word, "94", "{shell:?}");
+            fs::write(root.join("up"), &archive[..archive.len() / 2]).unwrap();
             let torn = Staged { digest: digest(&archive[..archive.len() / 2]), ..staged };
             let outcome = one(shell, root, Task { act, with: With::Staged(torn) });
             if is_gzip {
                 assert!(!complaint(&outcome).is_empty(), "{shell:?}");
             }
-            assert_eq!(names(root), ["opt", "up"], "{shell:?}");
+            assert_eq!(names(root), ["opt"], "{shell:?}");
         }
     }
 }

@@ -6,11 +6,11 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use fleet_engine::address::Target;
 use fleet_engine::apply::{Applied, Hands, Pace, apply};
-use fleet_engine::check::unsupported;
 use fleet_engine::config::model::Output;
 use fleet_engine::document::{self, Context, Document, Fact, Header};
 use fleet_engine::event::Listener;
 use fleet_engine::expand::secrets_of_providers;
+use fleet_engine::host::Holder;
 use fleet_engine::interrupt::Interrupt;
 use fleet_engine::plan::{Goal, Options, Planned, Sources, plan};
 use fleet_engine::registry::Registry;
@@ -57,6 +57,8 @@ pub(crate) struct Running<'a> {
     pub(crate) store: &'a dyn Store,
     pub(crate) listener: &'a dyn Listener,
     pub(crate) interrupt: &'a Interrupt,
+    /// On whose behalf hosts are changed.
+    pub(crate) holder: Holder,
     pub(crate) pace: Pace,
 }
 
@@ -69,7 +71,6 @@ impl Site {
     ) -> Result<Option<Site>, Failure> {
         let mut configuration = Configuration::load(env);
         configuration.read_values(env, variables);
-        configuration.diagnostics.extend(unsupported(&configuration.config));
         configuration.outside.stage = Stage::Planning(configuration.outside.now());
         let providers = env.providers();
         let vault = Vault::new(env, Wanted::All);
@@ -150,6 +151,7 @@ impl Site {
             clock: &self.clock,
             listener: running.listener,
             interrupt: running.interrupt,
+            holder: running.holder.clone(),
             pace: running.pace,
         };
         self.runtime.block_on(async {
@@ -196,6 +198,10 @@ impl Site {
                 target: words(&options.targets),
                 exclude: words(&options.excludes),
                 replace: words(&options.replace),
+                host: options.hosts.clone(),
+                exclude_host: options.exclude_hosts.clone(),
+                accept_host_key: options.accepted.iter().map(ToString::to_string).collect(),
+                ignore_rollout: options.ignore_rollout,
                 without_looking: !options.refresh,
                 resolve_secrets: options.resolve_secrets,
             },

@@ -1,7 +1,7 @@
 //! The options that shape a plan, for all commands that make one.
 
 use clap::ArgAction;
-use fleet_engine::address::Target;
+use fleet_engine::address::{ScopePath, Target};
 use fleet_engine::plan::{Goal, Options};
 
 use crate::Failure;
@@ -18,6 +18,18 @@ pub(crate) struct PlanningArgs {
     /// Make ADDRESS anew; may be repeated
     #[arg(long, value_name = "ADDRESS")]
     replace: Vec<String>,
+    /// Plan only this host: its slot, such as `runners[0]`, or its name; may be repeated
+    #[arg(long, value_name = "HOST")]
+    host: Vec<String>,
+    /// Leave this host alone, and do not connect to it: its slot or its name; may be repeated
+    #[arg(long, value_name = "HOST")]
+    exclude_host: Vec<String>,
+    /// Take the host of this slot at its word about its key, because it was installed anew; may be repeated
+    #[arg(long, value_name = "SLOT")]
+    accept_host_key: Vec<String>,
+    /// Interrupt hosts of a fleet all at once, although it has a `rollout`
+    #[arg(long)]
+    ignore_rollout: bool,
     /// Bring the records up to date with reality, and change nothing else
     #[arg(long)]
     refresh_only: bool,
@@ -33,8 +45,15 @@ pub(crate) struct PlanningArgs {
 impl PlanningArgs {
     /// Whether nothing special was asked for.
     pub(crate) fn is_default(&self) -> bool {
-        let addresses = [&self.target, &self.exclude, &self.replace];
-        let plain = self.refresh && !self.refresh_only && !self.resolve_secrets;
+        let addresses = [
+            &self.target,
+            &self.exclude,
+            &self.replace,
+            &self.host,
+            &self.exclude_host,
+            &self.accept_host_key,
+        ];
+        let plain = self.refresh && !self.refresh_only && !self.resolve_secrets && !self.ignore_rollout;
         plain && addresses.iter().all(|given| given.is_empty())
     }
 
@@ -61,8 +80,19 @@ impl PlanningArgs {
             refresh: self.refresh,
             resolve_secrets: self.resolve_secrets,
             imports: Vec::new(),
+            ignore_rollout: self.ignore_rollout,
+            hosts: self.host.clone(),
+            exclude_hosts: self.exclude_host.clone(),
+            accepted: self.accept_host_key.iter().map(|text| slot(text)).collect::<Result<_, _>>()?,
         })
     }
+}
+
+/// A slot, which may be written without the word `fleet`.
+fn slot(text: &str) -> Result<ScopePath, Failure> {
+    ScopePath::slot_named(text).ok_or_else(|| {
+        Failure::new(format!("`{text}` is not a slot of a fleet")).help("write it as `runners[0]` or `desk[\"mini-a\"]`")
+    })
 }
 
 fn targets(given: &[String]) -> Result<Vec<Target>, Failure> {

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::time::UNIX_EPOCH;
 
-use fleet_engine::address::Target;
+use fleet_engine::address::{ScopePath, Target};
 use fleet_engine::document::{self, Document, Fact, Header, Moved, Step};
 use fleet_engine::plan::{Goal, Options};
 
@@ -50,6 +50,10 @@ impl Reviewed {
             refresh: !asked.without_looking,
             resolve_secrets: asked.resolve_secrets,
             imports: Vec::new(),
+            ignore_rollout: asked.ignore_rollout,
+            hosts: asked.host.clone(),
+            exclude_hosts: asked.exclude_host.clone(),
+            accepted: asked.accept_host_key.iter().filter_map(|slot| ScopePath::parse(slot)).collect(),
         })
     }
 

@@ -1,24 +1,58 @@
 //! Stage 5, check: what a plan must not do, and what this version cannot do yet. It says so instead of passing over it.
 
-use fleet_syntax::{Diagnostic, Diagnostics, Severity, Span};
+use fleet_syntax::{Diagnostic, Diagnostics, Severity};
 
-use crate::config::model::Config;
+use crate::address::{Address, Item, ScopeStep};
 use crate::expand::Expansion;
 use crate::plan::{Action, Plan, Step, Why};
+use crate::provider::Readers;
+use crate::resource::{Disruption, Touch};
 use crate::scope::NodeItem;
 
-/// The parts of a configuration that planning would have to pass over.
+/// What would interrupt the hosts of a fleet all at once, although it says how changes are to go through it.
 #[must_use]
-pub fn unsupported(config: &Config) -> Diagnostics {
+pub fn all_at_once(plan: &Plan, expansion: &Expansion<'_>, readers: &dyn Readers) -> Diagnostics {
     let mut diagnostics = Diagnostics::new();
-    let mut refuse = |span: Span, what: &str| {
-        let detail = format!("This version of fleet can validate {what}, but cannot plan with it.");
-        diagnostics.push(Diagnostic::error(span, "cannot be planned yet", detail));
-    };
-    for module in &config.modules {
-        module.fleets.values().for_each(|fleet| refuse(fleet.header, "a fleet"));
+    for scope in &expansion.scopes.scopes {
+        let Some((fleet, rollout)) = scope.fleet.and_then(|fleet| Some((fleet, fleet.rollout.as_ref()?))) else {
+            continue;
+        };
+        let is_of = |address: &Address| {
+            let slot = address.scope.slot();
+            slot.is_some_and(|slot| matches!(slot.steps().last(), Some(ScopeStep::Fleet(name, _)) if *name == fleet.name.name))
+        };
+        let stays = |address: &Address| {
+            let slot = address.scope.slot().unwrap_or_else(|| address.scope.clone());
+            let host = plan.steps.get(&Address { scope: slot, item: Item::Host, key: None });
+            host.is_some_and(|host| matches!(host.action, Action::Keep | Action::Record | Action::Update))
+        };
+        let interrupts = |(address, step): (&Address, &Step)| {
+            is_of(address) && stays(address) && disruption(step, readers) > Disruption::Nothing
+        };
+        let first = plan.steps.iter().filter(|step| interrupts(*step)).map(|(address, _)| address);
+        let (mut first, n_more) = (first.clone(), first.count().saturating_sub(1));
+        if let Some(address) = first.next() {
+            let more = if n_more > 0 { format!(" and {n_more} more") } else { String::new() };
+            let detail = "The fleet says how changes go through it, and this version of fleet would interrupt all its \
+                          hosts at once.";
+            let error = Diagnostic::error(rollout.header, "changes cannot be rolled out yet", detail);
+            let help = "choose hosts with `--host`, or take the interruption with `--ignore-rollout`";
+            diagnostics.push(error.at(format!("{address}{more}")).help(help));
+        }
     }
     diagnostics
+}
+
+fn disruption(step: &Step, readers: &dyn Readers) -> Disruption {
+    let names: Vec<&str> = step.changes.iter().map(|change| &*change.name).collect();
+    let of = |touch| readers.disrupts(&step.record.kind, touch);
+    match step.action {
+        Action::Create => of(Touch::Create),
+        Action::Update => of(Touch::Update(&names)),
+        Action::Replace { .. } => of(Touch::Create).max(of(Touch::Destroy)),
+        Action::Destroy => of(Touch::Destroy),
+        Action::Keep | Action::Record | Action::Read | Action::Forget => Disruption::Nothing,
+    }
 }
 
 /// What must not be removed, and would be.

@@ -56,6 +56,8 @@ pub enum Which {
     Deposed(u32),
     /// None: it is data that is read.
     Data,
+    /// None: it is what a host lists as managed, and who it proved to be.
+    Inventory,
 }
 
 /// What to look at.

@@ -81,7 +81,7 @@ pub const HOST: &str = "host";
 pub struct Session {
     /// The provider.
     pub provider: Arc<str>,
-    /// Which of its configurations.
+    /// Which of its configurations; of a host, which machine.
     pub alias: Option<Arc<str>>,
     /// The scope whose configuration it is: of a host, its slot.
     pub scope: ScopePath,
@@ -170,6 +170,12 @@ pub trait Writer: Send + Sync {
         observed: Value,
         listed: Option<Listed>,
     ) -> BoxFuture<'a, Result<ReadBack, Error>>;
+
+    /// One thing is left alone from now on: a host takes it off its inventory.
+    fn release(&self, listed: Option<Listed>) -> BoxFuture<'_, Result<(), Error>> {
+        let _ = listed;
+        Box::pin(async { Ok(()) })
+    }
 }
 
 impl Session {
@@ -178,10 +184,10 @@ impl Session {
         Session { provider: provider.into(), alias: None, scope: ScopePath::default() }
     }
 
-    /// The session with the host of a slot.
+    /// The session with the host of a slot: which machine that is can change.
     #[must_use]
-    pub fn on_host(slot: ScopePath) -> Session {
-        Session { provider: HOST.into(), alias: None, scope: slot }
+    pub fn on_host(slot: ScopePath, machine: Option<Arc<str>>) -> Session {
+        Session { provider: HOST.into(), alias: machine, scope: slot }
     }
 
     /// Whether it is a session with a host.

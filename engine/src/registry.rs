@@ -29,6 +29,8 @@ pub struct Registry {
     on_hosts: Arc<OnHosts>,
     /// The way to hosts.
     hosts: Option<Arc<dyn Hosts>>,
+    /// Whether no script of the user is run to look at something.
+    read_only: bool,
 }
 
 impl Registry {
@@ -76,6 +78,12 @@ impl Registry {
     pub fn with_entry(mut self, sort: Sort, name: &'static str, entry: Entry) -> Registry {
         self.entries.entry(sort).or_default().insert(name, entry);
         self
+    }
+
+    /// The same, where no script of the user is run to look at something: nobody knows what it does.
+    #[must_use]
+    pub fn read_only(self, read_only: bool) -> Registry {
+        Registry { read_only, ..self }
     }
 
     /// State may name a provider that this program does not have.
@@ -148,7 +156,8 @@ impl Readers for Registry {
         Box::pin(async move {
             if session.is_on_host() {
                 let (kinds, host) = (self.on_hosts.clone(), self.hosts()?.reader(&Reach::of(settings)?));
-                return Ok(Arc::new(HostReading { kinds, host }) as Arc<dyn Reader>);
+                let read_only = self.read_only;
+                return Ok(Arc::new(HostReading { kinds, host, read_only }) as Arc<dyn Reader>);
             }
             self.provider(session)?.reader(settings).await
         })

@@ -6,11 +6,15 @@ use fleet_engine::registry::Registry;
 
 mod backends;
 pub mod core;
+pub mod host;
+mod mode;
 
 pub use self::core::Core;
+pub use self::host::{Host, Static};
 
 /// All providers that come with fleet; relative paths in their arguments start at `directory`.
 #[must_use]
 pub fn builtin(directory: PathBuf) -> Registry {
-    backends::with_backends(Registry::new()).with(Core::new(directory))
+    let registry = host::reach::with_reach(backends::with_backends(Registry::new()));
+    registry.with(Core::new(directory)).with(Host).with(Static)
 }

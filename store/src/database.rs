@@ -26,6 +26,7 @@ pub struct Database {
     queue: Option<mpsc::UnboundedSender<Request>>,
     thread: Option<JoinHandle<()>>,
     opened: Opened,
+    holder: Holder,
 }
 
 /// How a run ended, as the history of the state tells it. What was made, changed and removed is counted on the way.
@@ -68,12 +69,12 @@ impl Database {
         }
         let (queue, requests) = mpsc::unbounded_channel();
         let (tell, opened) = oneshot::channel();
-        let (ours, holder) = (backend.clone(), holder.clone());
-        let work = move || writer::run(ours, &holder, wait, patience, tell, requests);
+        let (ours, who) = (backend.clone(), holder.clone());
+        let work = move || writer::run(ours, &who, wait, patience, tell, requests);
         let thread = std::thread::Builder::new().name("fleet-store".into()).spawn(work);
         let thread = thread.map_err(|e| backend.cannot("open").because(e))?;
         let opened = opened.await.map_err(|_| gone())??;
-        Ok(Database { queue: Some(queue), thread: Some(thread), opened })
+        Ok(Database { queue: Some(queue), thread: Some(thread), opened, holder: holder.clone() })
     }
 
     /// The state as it is now.
@@ -85,6 +86,12 @@ impl Database {
     #[must_use]
     pub fn fence(&self) -> u64 {
         self.opened.fence
+    }
+
+    /// Who holds the lock.
+    #[must_use]
+    pub fn holder(&self) -> &Holder {
+        &self.holder
     }
 
     /// How many steps of a run that had lost its database were settled from its recovery file.

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use fleet_engine::apply::{Applied, Pace};
 use fleet_engine::event::{Event, Ledger, Listener};
+use fleet_engine::host::Holder;
 use fleet_engine::interrupt::{Interrupt, Urgency};
 use fleet_engine::plan::{Goal, Options};
 use fleet_engine::state::StoreError;
@@ -155,7 +156,6 @@ fn waves(
     let Run { database, progress, .. } = *run;
     let interrupt = Interrupt::new();
     let pace = Pace { parallelism: given.parallelism, timeout: given.step_timeout, ..Pace::default() };
-    let running = Running { store: database, listener: progress, interrupt: &interrupt, pace };
     let mut signals = None;
     let n_excluded = options.excludes.len();
     let mut wave = 1;
@@ -187,6 +187,7 @@ fn waves(
         progress.say_diagnostics(&planned.warnings, site.sources());
         progress.say_planned(wave, &document.summary);
         publish::print_text(env, &document)?;
+        let is_blocked = document.is_blocked();
         let (changes, waits) = (planned.plan.changes_anything(), !planned.plan.deferred.is_empty());
         let is_approved = given.auto_approve || (reviewed.is_some() && wave == 1);
         // Who imports has said what to take in.
@@ -197,6 +198,9 @@ fn waves(
         if asks && !ask(env, options.goal)? {
             return Err(refused("not approved", wave, "answer `yes`, or use `--auto-approve`"));
         }
+        let lineage = planned.state.lineage.as_deref().unwrap_or_default().to_owned();
+        let holder = Holder { lineage, fence: database.fence(), by: database.holder().to_string() };
+        let running = Running { store: database, listener: progress, interrupt: &interrupt, holder, pace };
         let signals = match &mut signals {
             Some(signals) => signals,
             none => none.insert(site.catch_signals()?),
@@ -208,7 +212,7 @@ fn waves(
         // What the plan said already is not said again.
         problems.retain(|problem| !said.contains(problem));
         progress.say_diagnostics(&problems, site.sources());
-        let good = site.tell(env, &problems)? && of_wave.all_done() && lost.is_none();
+        let good = site.tell(env, &problems)? && of_wave.all_done() && lost.is_none() && !is_blocked;
         if changes || !of_wave.entries.is_empty() {
             writeln!(env.stdout, "{}", summary(&of_wave))?;
         }

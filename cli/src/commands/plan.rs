@@ -61,8 +61,11 @@ pub(crate) fn plan(env: &mut Env, args: &PlanArgs) -> Result<Exit, Failure> {
     if let Some(path) = &args.out {
         publish::save(env, &document, path)?;
     }
-    let changes = document.changes_something();
+    let (changes, is_blocked) = (document.changes_something(), document.is_blocked());
     // The process ends here. To give back very many small things one by one would only take time.
     std::mem::forget((planned, document));
+    if is_blocked {
+        return Ok(Exit::Failed);
+    }
     Ok(if args.detailed_exitcode && changes { Exit::Changes } else { Exit::Done })
 }

@@ -112,6 +112,13 @@ impl ScopePath {
         if keyed { ScopePath(self.0.iter().map(ScopeStep::without_key).collect()) } else { self.clone() }
     }
 
+    /// Reads the name of a slot, `fleet.runners[0]` or `runners[0]`.
+    #[must_use]
+    pub fn slot_named(text: &str) -> Option<ScopePath> {
+        let whole = if text.starts_with("fleet.") { text.to_owned() } else { format!("fleet.{text}") };
+        ScopePath::parse(&whole).filter(|path| matches!(path.steps(), [ScopeStep::Fleet(_, Some(_))]))
+    }
+
     /// The slot of a fleet that it is or lies in.
     #[must_use]
     pub fn slot(&self) -> Option<ScopePath> {

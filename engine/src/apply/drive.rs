@@ -15,11 +15,13 @@ use super::schedule::{Ready, Status, TaskId};
 use super::step::{Ended, Removal, Wish, Worker};
 use super::tasks::{Task, Tasks, tasks};
 use super::{Applied, Hands};
-use crate::address::Address;
+use crate::address::{Address, Item};
+use crate::diff::get;
 use crate::event::{Entry, Event, Failure, Ledger, Outcome};
 use crate::expand::{Again, Expansion, Surroundings};
 use crate::interrupt::Urgency;
 use crate::plan::{Action, Goal, Planned, Settings, Step, ignore, normal, normal_data, usable};
+use crate::provider::Session;
 use crate::resource::BoxFuture;
 use crate::schema::{Schema, Sort};
 use crate::scope::{NodeId, NodeItem};
@@ -44,7 +46,13 @@ pub async fn apply<'c>(
     let Planned { plan, expansion, shadow, state, settled, settings, .. } = planned;
     let placeholders = surroundings.with_placeholders();
     let sessions = plan.steps.values().chain(plan.deposed.values().flat_map(BTreeMap::values));
-    let worker = Worker::new(hands, sessions.map(|step| &step.record.session));
+    // What is made anew on another host goes from the one it was on.
+    let is_replaced = |address: &&Address| {
+        plan.steps.get(*address).is_some_and(|step| matches!(step.action, Action::Replace { .. }))
+    };
+    let before = state.recorded.iter().filter(|(address, _)| is_replaced(address));
+    let sessions = sessions.map(|step| &step.record.session);
+    let worker = Worker::new(hands, sessions.chain(before.map(|(_, record)| &record.session)));
     let (goal, outputs_change) = (plan.goal, !plan.outputs.is_empty());
     let instances = expansion.instances.iter().enumerate();
     let numbers = instances.map(|(number, instance)| (instance.address.clone(), number as u32)).collect();
@@ -222,10 +230,11 @@ impl<'a> Driver<'a, '_> {
             Task::Remove(object) => {
                 let step = self.step_of(&object);
                 let Some(step) = step else { return self.schedule.done(task) };
-                let settings = self.settings_to_remove(step);
+                let session = self.session_to_remove(&object, step);
+                let settings = self.settings_to_remove(session);
                 let worker = self.worker;
                 let successor = (object.deposed.is_some()).then(|| self.current(&object.address)).flatten();
-                let removal = Removal { object, step, settings, successor, state: self.state };
+                let removal = Removal { object, step, session, settings, successor, state: self.state };
                 running.push(Box::pin(async move { (task, worker.remove(removal).await) }));
             }
             Task::Join | Task::Value(..) => self.schedule.done(task),
@@ -260,11 +269,12 @@ impl<'a> Driver<'a, '_> {
                 );
             }
         };
-        let settings = self.settings(step);
+        let settings = self.settings(&step.record.session);
         let worker = self.worker;
         let recipes = self.recipes(at, &wish);
-        let wish =
-            Wish { address, step, schema, value: wish, declared, recipes, settings, state: self.state };
+        let epoch = self.epoch(&step.record.session);
+        let state = self.state;
+        let wish = Wish { address, step, schema, value: wish, declared, recipes, settings, epoch, state };
         running.push(Box::pin(async move { (task, worker.make(wish).await) }));
     }
 
@@ -276,8 +286,10 @@ impl<'a> Driver<'a, '_> {
         }
         let expansion = self.again.expansion();
         let instance = &expansion.instances[at as usize];
-        let NodeItem::Resource(resource) = expansion.scopes.node(instance.node).item else {
-            return Ok(as_planned());
+        let resource = match expansion.scopes.node(instance.node).item {
+            NodeItem::Resource(resource) => resource,
+            NodeItem::Host(fleet) => &fleet.host,
+            _ => return Ok(as_planned()),
         };
         let planned = instance.declared.clone();
         let is_final = planned.is_wholly_known() && resource.lifecycle.preconditions.is_empty();
@@ -321,14 +333,31 @@ impl<'a> Driver<'a, '_> {
         made.map(|made| self.worker.hands.sealer.recipes(wish, &made)).unwrap_or_default()
     }
 
-    fn settings(&self, step: &Step) -> Option<Value> {
-        let settings = self.again.expansion().settings(self.surroundings.catalog, &step.record.session);
+    fn settings(&self, session: &Session) -> Option<Value> {
+        let settings = self.again.expansion().settings(self.surroundings.catalog, session);
         settings.and_then(usable)
     }
 
     /// What goes may have to go before the settings are known that others will be made with.
-    fn settings_to_remove(&self, step: &Step) -> Option<Value> {
-        self.settings(step).or_else(|| self.settings.get(&step.record.session).cloned())
+    fn settings_to_remove(&self, session: &Session) -> Option<Value> {
+        self.settings(session).or_else(|| self.settings.get(session).cloned())
+    }
+
+    /// An object that gave way to another may have been made through another session.
+    fn session_to_remove(&self, object: &Object, step: &'a Step) -> &'a Session {
+        let gave_way = object.deposed.is_some() && matches!(step.action, Action::Replace { .. });
+        let recorded = self.state.recorded.get(&object.address).filter(|_| gave_way);
+        recorded.map_or(&step.record.session, |record| &record.session)
+    }
+
+    /// The installation of the host that a session leads to.
+    fn epoch(&self, session: &Session) -> Option<Arc<str>> {
+        if !session.is_on_host() {
+            return None;
+        }
+        let host = Address { scope: session.scope.clone(), item: Item::Host, key: None };
+        let number = *self.numbers.get(&host)?;
+        get(&self.again.expansion().instances[number as usize].value, "id").as_str().map(Arc::from)
     }
 
     fn step_of(&self, object: &Object) -> Option<&'a Step> {

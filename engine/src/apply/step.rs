@@ -23,7 +23,7 @@ use crate::diff::{diff, get};
 use crate::event::{Effect, Event, Failure, Outcome};
 use crate::host::{Listed, inventory};
 use crate::interrupt::Urgency;
-use crate::plan::{Action, Step, begun, chain, next_number, wished, with_marks};
+use crate::plan::{Action, Step, Why, begun, chain, next_number, wished, with_marks};
 use crate::provider::{Ask, ReadBack, Reader, Session, Writer};
 use crate::render::brief;
 use crate::resource::{At, Change, Error};
@@ -78,6 +78,8 @@ pub(super) struct Wish<'a> {
     /// How its sensitive parts are made.
     pub(super) recipes: Recipes,
     pub(super) settings: Option<Value>,
+    /// The installation of the host it is made on.
+    pub(super) epoch: Option<Arc<str>>,
     pub(super) state: &'a State,
 }
 
@@ -85,6 +87,8 @@ pub(super) struct Wish<'a> {
 pub(super) struct Removal<'a> {
     pub(super) object: Object,
     pub(super) step: &'a Step,
+    /// Where it is.
+    pub(super) session: &'a Session,
     pub(super) settings: Option<Value>,
     /// What took the place of an older object.
     pub(super) successor: Option<Value>,
@@ -276,7 +280,7 @@ impl<'a> Worker<'a> {
         let record = self.record(wish, &wish.value, true);
         let intent = Intent { operation, record: record.clone() };
         self.write(Write::Begin { object: object.clone(), intent }, false).await?;
-        let _room = self.touch(object, step, state).await?;
+        let _room = self.touch(object, &step.record.session, state).await?;
         self.hands.listener.hear(&Event::StepStarted { object, action: part });
         let begun = |plain: &Value| begun_again(state, object, step, plain);
         let listed = line.listed(&wish.address, Some(&record));
@@ -325,12 +329,18 @@ impl<'a> Worker<'a> {
     async fn try_to_remove(&self, object: &Object, removal: &Removal<'_>) -> Result<(), Stop> {
         let Removal { step, .. } = removal;
         if step.action == Action::Forget {
+            // A host that would go on listing it would have it removed by the next run.
+            if step.why == Why::Released && removal.session.is_on_host() {
+                let line = self.connect(removal.session, removal.settings.as_ref()).await?;
+                let _room = self.room(removal.session).await.ok_or(Stop::NotStarted)?;
+                line.writer.release(line.listed(&object.address, None)).await.map_err(failed)?;
+            }
             return self.write(Write::Settle { object: object.clone(), recorded: None }, false).await;
         }
         let Some(before) = &step.before else {
             return self.write(Write::Settle { object: object.clone(), recorded: None }, false).await;
         };
-        let line = self.connect(&step.record.session, removal.settings.as_ref()).await?;
+        let line = self.connect(removal.session, removal.settings.as_ref()).await?;
         let kind = &step.record.kind;
         let mut before = before.clone();
         if object.deposed.is_some() {
@@ -348,11 +358,11 @@ impl<'a> Worker<'a> {
             }
         }
         let (value, _) = (get_plain(&step.record, &before), ());
-        let record = Recorded { value, ..step.record.clone() };
+        let record = Recorded { value, session: removal.session.clone(), ..step.record.clone() };
         let intent = Intent { operation: Operation::Destroy, record };
         self.write(Write::Begin { object: object.clone(), intent }, false).await?;
         let listed = line.listed(&object.address, None);
-        let _room = self.touch(object, step, removal.state).await?;
+        let _room = self.touch(object, removal.session, removal.state).await?;
         self.hands.listener.hear(&Event::StepStarted { object, action: Action::Destroy });
         let mut attempt = Attempt { number: 1, elapsed: Duration::ZERO, seed: retry::seed(object) };
         let started = self.hands.clock.now();
@@ -455,11 +465,11 @@ impl<'a> Worker<'a> {
     async fn touch(
         &self,
         object: &Object,
-        step: &Step,
+        session: &Session,
         state: &State,
     ) -> Result<[SemaphoreGuard<'_>; 2], Stop> {
         self.turns().insert(object.clone(), Turn::Waiting);
-        let room = self.room(&step.record.session).await;
+        let room = self.room(session).await;
         if self.lost.load(Ordering::Relaxed) {
             // Somebody else may have taken over. The intent cannot be taken back; the next run looks at it.
             return Err(Stop::NotStarted);
@@ -536,7 +546,7 @@ impl<'a> Worker<'a> {
             sealed.retain(|name, _| !wish.schema.attributes.get(name).is_some_and(|a| a.write_only));
             sealed.extend(sent_before(wish.schema, sealed_before(step)));
         }
-        Recorded { value, sealed, ..step.record.clone() }
+        Recorded { value, sealed, epoch: wish.epoch.clone(), ..step.record.clone() }
     }
 
     async fn write(&self, write: Write, touched: bool) -> Result<(), Stop> {

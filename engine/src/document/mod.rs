@@ -96,6 +96,18 @@ pub struct Options {
     pub exclude: Vec<String>,
     /// `--replace`
     pub replace: Vec<String>,
+    /// `--host`
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub host: Vec<String>,
+    /// `--exclude-host`
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub exclude_host: Vec<String>,
+    /// `--accept-host-key`
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub accept_host_key: Vec<String>,
+    /// `--ignore-rollout`: hosts may be interrupted all at once.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub ignore_rollout: bool,
     /// `--refresh=false`: reality was not looked at.
     pub without_looking: bool,
     /// `--resolve-secrets`: secrets were got while planning.

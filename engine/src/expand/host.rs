@@ -16,25 +16,63 @@ use crate::provider::Session;
 use crate::reference::HOST_ATTRIBUTES;
 use crate::schema::Sort;
 use crate::scope::{NodeId, NodeItem, ScopeId, Scopes};
-use crate::state::State;
+use crate::plan::Options;
+use crate::state::{Recorded, State};
 
 /// What is remembered of hosts: it decides which machine a slot gets, and by which key that is known.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Memory {
     /// The name of the state, which stands in the ledgers of its hosts.
     pub lineage: Option<Arc<str>>,
-    /// The recorded hosts by slot, those of slots that are not declared any more among them.
-    pub hosts: BTreeMap<ScopePath, Value>,
+    /// The hosts that are held, those of slots that are not declared any more among them.
+    pub hosts: Vec<Held>,
+    /// Slots that are to get another machine than the one they have.
+    pub replaced: BTreeSet<ScopePath>,
     /// Slots whose host may have another key than the one that is recorded.
     pub accepted: BTreeSet<ScopePath>,
 }
 
+/// A host that is held.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Held {
+    /// By which slot.
+    pub slot: ScopePath,
+    /// Which machine it is.
+    pub machine: Option<Arc<str>>,
+    /// What is recorded of it.
+    pub value: Value,
+    /// Whether it is the slot's host now, or one that still has to be given back.
+    pub is_current: bool,
+}
+
 impl Memory {
     /// What a state remembers.
-    pub(crate) fn of(state: &State, accepted: BTreeSet<ScopePath>) -> Memory {
-        let recorded = state.recorded.iter().filter(|(address, _)| address.item == Item::Host);
-        let hosts = recorded.map(|(address, record)| (address.scope.clone(), record.value.clone())).collect();
-        Memory { lineage: state.lineage.clone(), hosts, accepted }
+    pub(crate) fn of(state: &State, options: &Options) -> Memory {
+        let is_host = |address: &Address| address.item == Item::Host;
+        let held = |slot: &ScopePath, record: &Recorded, is_current| Held {
+            slot: slot.clone(),
+            machine: record.session.alias.clone(),
+            value: record.value.clone(),
+            is_current,
+        };
+        let current = state.recorded.iter().filter(|(address, _)| is_host(address));
+        let older = state.deposed.iter().filter(|(address, _)| is_host(address));
+        let older = older.flat_map(|(address, older)| older.values().map(move |record| (address, record)));
+        let hosts = current.map(|(address, record)| held(&address.scope, record, true));
+        let hosts = hosts.chain(older.map(|(address, record)| held(&address.scope, record, false))).collect();
+        let is_replaced = |slot: &ScopePath| {
+            let host = Address { scope: slot.clone(), item: Item::Host, key: None };
+            options.replace.iter().any(|target| target.covers(&host))
+        };
+        let slots = state.recorded.keys().filter(|address| is_host(address)).map(|address| &address.scope);
+        let replaced = slots.filter(|slot| is_replaced(slot)).cloned().collect();
+        let accepted = options.accepted.iter().cloned().collect();
+        Memory { lineage: state.lineage.clone(), hosts, replaced, accepted }
+    }
+
+    /// The host that a slot has now.
+    fn current(&self, slot: &ScopePath) -> Option<&Held> {
+        self.hosts.iter().find(|held| held.is_current && held.slot == *slot)
     }
 
     /// Nothing.
@@ -73,14 +111,19 @@ impl<'c> Walk<'_, 'c> {
             return;
         }
         let memory = self.settle.memory().clone();
-        let held = |slot: &ScopePath| Some(Arc::from(get(memory.hosts.get(slot)?, "machine").as_str()?));
+        let held = |slot: &ScopePath| memory.current(slot)?.machine.clone();
         let is_listed = |machine: &Arc<str>| pool.hosts.contains_key(machine);
         let mut busy: BTreeSet<Arc<str>> = self.expansion.machines.values().cloned().collect();
-        busy.extend(memory.hosts.keys().filter_map(held));
+        busy.extend(memory.hosts.iter().filter_map(|held| held.machine.clone()));
         let mut free = pool.hosts.keys().filter(|machine| !busy.contains(*machine)).cloned();
         let mut without = Vec::new();
         for (slot, _) in slots {
-            match held(&slot).filter(is_listed).or_else(|| free.next()) {
+            let kept = held(&slot).filter(is_listed);
+            let machine = match memory.replaced.contains(&slot) {
+                true => free.next().or(kept),
+                false => kept.or_else(|| free.next()),
+            };
+            match machine {
                 Some(machine) => _ = self.expansion.machines.insert(slot, machine),
                 None => without.push(slot.to_string()),
             }
@@ -121,7 +164,8 @@ impl<'c> Walk<'_, 'c> {
         let known = Value::object(object);
         let catalog = self.surroundings.catalog;
         let entry = catalog.find(Sort::Resource, &fleet.host.kind.name).filter(|_| !self.blocks_only());
-        let line = self.line(fleet, &here.path, view, &known, place == 0);
+        let session = self.expansion.session_with(here.path.clone());
+        let line = self.line(fleet, &session, view, &known, place == 0);
         let mut instance = Instance {
             address: address.clone(),
             node: id,
@@ -141,22 +185,20 @@ impl<'c> Walk<'_, 'c> {
                     declared.insert(name.clone(), value.clone());
                 }
             }
-            let lineage = self.settle.memory().lineage.as_deref().map(Value::from);
             declared.insert("slot".into(), Value::from(&*here.path.to_string()));
             declared.insert("ledger".into(), get(&line, "ledger"));
             declared.insert("machine".into(), machine);
-            declared.insert("lineage".into(), lineage.unwrap_or_else(|| Value::null_of(Type::String)));
             instance.declared = Value::object(declared);
             let block = Block {
                 resource: &fleet.host,
                 entry,
-                session: Session::on_host(here.path.clone()),
+                session: session.clone(),
                 settings: line.clone(),
                 waits_for: Vec::new(),
             };
             instance.value = self.settle.settle(&instance, &block);
         }
-        self.expansion.lines.insert(here.path, line);
+        self.expansion.lines.insert(session, line);
         let host = instance.value.clone();
         let at = self.expansion.instances.len() as u32;
         self.expansion.instances.push(instance);
@@ -164,44 +206,44 @@ impl<'c> Walk<'_, 'c> {
         host
     }
 
-    /// A slot that is not declared any more still has its host, until that is given back.
-    pub(super) fn lines_of_slots_that_go(
-        &mut self,
-        fleet: &'c Fleet,
-        scope: ScopeId,
-        place: u32,
-        inner: ScopeId,
-    ) {
-        let declared: BTreeSet<ScopePath> =
-            self.expansion.places[inner.0 as usize].iter().map(|place| place.path.clone()).collect();
+    /// A host that its slot has no use for any more is still reached, until it is given back.
+    pub(super) fn lines_of_hosts_that_go(&mut self, fleet: &'c Fleet, scope: ScopeId, place: u32) {
         let is_of = |slot: &ScopePath| {
             matches!(slot.steps().last(), Some(ScopeStep::Fleet(name, _)) if *name == fleet.name.name)
         };
-        let hosts = self.settle.memory().hosts.clone();
-        for (slot, host) in hosts.into_iter().filter(|(slot, _)| is_of(slot) && !declared.contains(slot)) {
+        for Held { slot, machine, value, .. } in self.settle.memory().hosts.clone() {
+            if !is_of(&slot) || self.expansion.machines.get(&slot) == machine.as_ref() {
+                continue;
+            }
             let mut view = View::of(scope, place, &ONCE);
-            view.host = Some(&host);
-            let line = self.line(fleet, &slot, view, &host, false);
-            self.expansion.lines.insert(slot, line);
+            view.host = Some(&value);
+            let session = Session::on_host(slot, machine);
+            let line = self.line(fleet, &session, view, &value, false);
+            self.expansion.lines.insert(session, line);
         }
     }
 
     /// How a host is reached: what the fleet's connection says, and what the pool and the record know of the machine.
-    fn line(&mut self, fleet: &'c Fleet, slot: &ScopePath, view: View<'_>, host: &Value, check: bool) -> Value {
+    fn line(&mut self, fleet: &'c Fleet, session: &Session, view: View<'_>, host: &Value, check: bool) -> Value {
+        let slot = &session.scope;
         let mut view = view;
         view.host = Some(host);
         let (kind, body) = match &fleet.connection {
             Some(connection) => (&*connection.kind.name, self.connection(connection, view, check)),
             None => ("ssh", Value::object(Entries::new())),
         };
-        let (pool, machine) = self.machine(fleet, slot, host);
-        let remembered = self.settle.memory().hosts.get(slot).cloned().unwrap_or_else(Value::null);
+        let (pool, machine) = self.machine(fleet, session);
+        let is_it = |held: &&Held| held.slot == *slot && held.machine == session.alias;
+        let remembered = self.settle.memory().hosts.iter().find(is_it).map(|held| held.value.clone());
+        let remembered = remembered.unwrap_or_else(Value::null);
         let is_accepted = self.settle.memory().accepted.contains(slot);
         let given = |value: Value| Some(value).filter(|value| !value.is_null());
         let mut addresses: Vec<Value> = given(get(&machine, "address")).into_iter().collect();
         addresses.extend(get(&machine, "addresses").items().into_iter().flatten().cloned());
         if addresses.is_empty() {
-            addresses.extend(given(get(&remembered, "address")));
+            // The name of a machine may be its address; one that the pool forgot has been somewhere.
+            let name = session.alias.as_deref().map(Value::from).filter(|_| !machine.is_null());
+            addresses.extend(name.or_else(|| given(get(&remembered, "address"))));
         }
         let pin = given(get(&machine, "host_key"))
             .or_else(|| given(get(&remembered, "host_key")).filter(|_| !is_accepted));
@@ -213,6 +255,8 @@ impl<'c> Walk<'_, 'c> {
         line.insert("slot".into(), Value::from(&*slot.to_string()));
         line.insert("addresses".into(), Value::list(Type::String, addresses));
         line.insert("host_key".into(), pin.unwrap_or_else(null));
+        let lineage = self.settle.memory().lineage.as_deref().map(Value::from);
+        line.insert("lineage".into(), lineage.unwrap_or_else(null));
         let path = given(get(&remembered, "ledger")).or_else(|| given(get(&pool, "ledger")));
         line.insert("ledger".into(), path.unwrap_or_else(|| ledger::PATH.into()));
         if !body.is_known() || !machine.is_known() {
@@ -222,13 +266,11 @@ impl<'c> Walk<'_, 'c> {
     }
 
     /// The pool of a fleet, and what it says of the machine of a slot.
-    fn machine(&mut self, fleet: &'c Fleet, slot: &ScopePath, host: &Value) -> (Value, Value) {
+    fn machine(&mut self, fleet: &'c Fleet, session: &Session) -> (Value, Value) {
         let pool = self.pool_of(fleet).and_then(|pool| self.expansion.scopes.pool(&pool.name.name));
         let pool = pool.map_or_else(Value::null, |node| self.expansion.value(node, 0));
-        let name = self.expansion.machines.get(slot).cloned();
-        let name = name.or_else(|| Some(Arc::from(get(host, "machine").as_str()?)));
-        let machine = match (name, get(&pool, "host").entries()) {
-            (Some(name), Some(machines)) => machines.get(&name).cloned().unwrap_or_else(Value::null),
+        let machine = match (&session.alias, get(&pool, "host").entries()) {
+            (Some(name), Some(machines)) => machines.get(name).cloned().unwrap_or_else(Value::null),
             _ if !pool.is_known() => Value::unknown(Type::Any),
             _ => Value::null(),
         };
@@ -280,6 +322,12 @@ impl<'c> Walk<'_, 'c> {
 }
 
 impl Expansion<'_> {
+    /// The session with the host that a slot is to have.
+    pub(crate) fn session_with(&self, slot: ScopePath) -> Session {
+        let machine = self.machines.get(&slot).cloned();
+        Session::on_host(slot, machine)
+    }
+
     /// The slot whose host everything in an instance of a scope is bound to.
     pub(crate) fn slot(&self, scope: ScopeId, place: u32) -> Option<ScopePath> {
         let (mut scope, mut place) = (scope, place);

@@ -137,8 +137,8 @@ pub struct Expansion<'c> {
     blocks: Vec<Vec<Opened>>,
     /// The machine of each slot, where a pool lists them.
     machines: BTreeMap<ScopePath, Arc<str>>,
-    /// How the host of each slot is reached, those of slots among them that have a host and are not declared any more.
-    lines: BTreeMap<ScopePath, Value>,
+    /// How hosts are reached, those among them that are still held and not declared any more.
+    lines: BTreeMap<Session, Value>,
     /// Values that stand for all instances of a module call or fleet, built when first asked for.
     collected: RefCell<HashMap<(ScopeId, u32), HashMap<names::Part, Value>>>,
 }
@@ -495,7 +495,7 @@ impl<'c> Expansion<'c> {
     #[must_use]
     pub fn settings(&self, catalog: &dyn Catalog, session: &Session) -> Option<Value> {
         if session.is_on_host() {
-            return self.lines.get(&session.scope).cloned();
+            return self.lines.get(session).cloned();
         }
         if let Some(node) = self.scopes.provider(&session.provider, session.alias.as_ref()) {
             return Some(self.value(node, 0));

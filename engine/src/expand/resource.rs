@@ -218,7 +218,7 @@ impl Expansion<'_> {
         if entry.place == schema::Place::Host
             && let Some(slot) = self.slot(scope, place)
         {
-            return Session::on_host(slot);
+            return self.session_with(slot);
         }
         let (name, alias) = match &resource.provider {
             Some(chosen) => (&chosen.name.name, chosen.alias.as_ref().map(|alias| &alias.name)),

@@ -5,14 +5,62 @@
 
 use std::sync::Arc;
 
-use fleet_lang::{Entries, Kind, Value};
+use fleet_lang::{Entries, Kind, Type, Value};
 use serde_json::{Value as Json, json};
 use sha2::{Digest, Sha256};
 
-use super::Listed;
+use super::{HostDatum, Ledger, Listed, Probe, Read, Reply, ledger};
 use crate::address::Address;
+use crate::attributes::Misfit;
 use crate::encode::{Decoder, to_json};
+use crate::provider::Ask;
+use crate::resource::Error;
+use crate::schema::{Entry, Place, Schema};
 use crate::state::Recorded;
+
+/// What reads the inventory of a host, and by which key the host proved who it is, together with everything else there. It is no kind that users know.
+pub(crate) const KIND: &str = "host_inventory";
+
+/// See [`KIND`].
+pub(crate) struct Reading;
+
+/// Asks for the inventory beside a ledger.
+pub(crate) fn ask(ledger: &str) -> Ask {
+    Ask::Data(ledger.into())
+}
+
+impl HostDatum for Reading {
+    fn name(&self) -> &'static str {
+        KIND
+    }
+
+    fn entry(&self, provider: &str) -> Entry {
+        Entry::new(Schema::default(), Place::Host, provider)
+    }
+
+    fn normalize(&self, arguments: &Value) -> Result<Value, Misfit> {
+        Ok(arguments.clone())
+    }
+
+    fn probe(&self, arguments: &Value) -> Result<Probe, Error> {
+        let ledger = arguments.as_str().unwrap_or(ledger::PATH);
+        Ok(Probe::new().and(Read::Inside(Ledger::inventory(ledger))).and(Read::Line))
+    }
+
+    fn parse(&self, _: &Value, reply: &Reply) -> Result<Value, Error> {
+        let text = |text: &Option<String>| match text {
+            Some(text) => Value::from(text.as_str()),
+            None => Value::null_of(Type::String),
+        };
+        let (list, line) = (String::from_utf8_lossy(reply.inside(0)?), reply.line(1)?);
+        let entries = [
+            ("list", Value::from(&*list)),
+            ("host_key", text(&line.host_key)),
+            ("address", text(&line.address)),
+        ];
+        Ok(Value::object(entries.into_iter().map(|(name, value)| (name.into(), value)).collect()))
+    }
+}
 
 /// Longer texts are left out: nothing is found by them.
 const LONGEST: usize = 1024;
@@ -44,12 +92,12 @@ pub fn listed(address: &Address, record: Option<&Recorded>) -> Listed {
 
 /// Reads an inventory; what cannot be read was not written by us, and is left alone.
 #[must_use]
-pub fn read(content: &[u8]) -> Vec<Known> {
+pub fn known(content: &[u8]) -> Vec<Known> {
     let lines = content.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
-    lines.filter_map(known).collect()
+    lines.filter_map(one).collect()
 }
 
-fn known(line: &[u8]) -> Option<Known> {
+fn one(line: &[u8]) -> Option<Known> {
     let json: Json = serde_json::from_slice(line).ok()?;
     Some(Known {
         address: Address::parse(json.get("address")?.as_str()?)?,
@@ -72,7 +120,7 @@ fn short(value: &Value) -> Value {
 
 #[cfg(test)]
 mod tests {
-    use fleet_lang::{Marks, Type};
+    use fleet_lang::Marks;
 
     use super::*;
     use crate::provider::Session;
@@ -88,7 +136,7 @@ mod tests {
         ];
         let value = Value::object(entries.map(|(name, value)| (name.into(), value)).into_iter().collect());
         let record = Recorded {
-            session: Session::on_host(address.scope.clone()),
+            session: Session::on_host(address.scope.clone(), None),
             kind: "host_file".into(),
             version: 3,
             value,
@@ -99,7 +147,7 @@ mod tests {
         };
         let line = listed(&address, Some(&record)).line.unwrap();
         assert!(!line.contains("hunter2") && !line.contains('\n'), "{line}");
-        let known = read(format!("{line}\nnonsense\n\n{line}\n").as_bytes());
+        let known = known(format!("{line}\nnonsense\n\n{line}\n").as_bytes());
         assert_eq!((known.len(), known[0].version, &known[0].address), (2, 3, &address));
         let path = |known: &Known| known.value.entries().unwrap()["path"].as_str().map(str::to_owned);
         assert_eq!(path(&known[1]).as_deref(), Some("/etc/motd\n"));

@@ -99,6 +99,8 @@ pub struct Line {
     pub pinned: bool,
     /// The user that is logged in.
     pub user: String,
+    /// The name of the state that asks: whose ledgers are ours.
+    pub lineage: Option<String>,
 }
 
 /// What is at a path.

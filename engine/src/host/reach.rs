@@ -18,6 +18,8 @@ pub struct Reach {
     pub root: String,
     /// Where the ledger lies on the host, under that root.
     pub ledger: String,
+    /// The random name of the state that asks: whose ledgers are ours. None while there is no state.
+    pub lineage: Option<String>,
     /// The password with which the user may become root, where that takes one.
     pub sudo_password: Option<Secret>,
 }
@@ -97,6 +99,7 @@ impl Reach {
             over,
             root: read::<Option<String>>(settings, "root")?.unwrap_or_default(),
             ledger: read(settings, "ledger")?,
+            lineage: read(settings, "lineage")?,
             sudo_password: secret("sudo_password")?,
         })
     }

@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use fleet_lang::Value;
 
-use super::{HostDatum, HostReader, HostThing, HostWriter, Listed, Probe, Reply, Work};
+use super::{HostDatum, inventory, HostReader, HostThing, HostWriter, Listed, Probe, Reply, Work};
 use crate::kind::answer;
 use crate::provider::{Ask, ReadBack, Reader, Writer};
 use crate::resource::{At, BoxFuture, Change, Error};
 
 /// All kinds that live on hosts, whosever they are.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 pub(crate) struct OnHosts {
     pub(crate) things: HashMap<&'static str, &'static dyn HostThing>,
     pub(crate) data: HashMap<&'static str, &'static dyn HostDatum>,
@@ -21,12 +21,20 @@ pub(crate) struct OnHosts {
 pub(crate) struct HostReading {
     pub(crate) kinds: Arc<OnHosts>,
     pub(crate) host: Arc<dyn HostReader>,
+    /// Whether scripts of the user are not run, because nobody knows what they do.
+    pub(crate) read_only: bool,
 }
 
 /// The writing side.
 pub(crate) struct HostWriting {
     pub(crate) kinds: Arc<OnHosts>,
     pub(crate) host: Arc<dyn HostWriter>,
+}
+
+impl Default for OnHosts {
+    fn default() -> OnHosts {
+        OnHosts { things: HashMap::new(), data: [(inventory::KIND, &inventory::Reading as _)].into() }
+    }
 }
 
 impl OnHosts {
@@ -55,7 +63,12 @@ impl Reader for HostReading {
     fn look(&self, batch: Vec<(Arc<str>, Ask)>) -> BoxFuture<'_, Vec<Result<Option<Value>, Error>>> {
         Box::pin(async move {
             let question = |(kind, ask): (Arc<str>, Ask)| {
-                self.kinds.probe(&kind, &ask).map(|probe| ((kind, ask), probe))
+                let probe = self.kinds.probe(&kind, &ask)?;
+                if self.read_only && probe.runs_user_code() {
+                    let error = Error::permanent("a script of yours would have to be run to look at it");
+                    return Err(error.help("leave out `--read-only`, or `--exclude` it"));
+                }
+                Ok(((kind, ask), probe))
             };
             answer(batch.into_iter().map(question).collect(), |questions| async {
                 let (asked, probes): (Vec<_>, Vec<_>) = questions.into_iter().unzip();
@@ -103,6 +116,10 @@ impl Writer for HostWriting {
             let reply = self.host.work(Work { listed, steps, read_back }).await?;
             Ok(ReadBack::Found(thing.left(&observed, &reply)?))
         })
+    }
+
+    fn release(&self, listed: Option<Listed>) -> BoxFuture<'_, Result<(), Error>> {
+        Box::pin(async move { self.host.work(Work { listed, ..Work::default() }).await.map(|_| ()) })
     }
 }
 

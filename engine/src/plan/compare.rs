@@ -7,6 +7,7 @@ use fleet_lang::{Kind, Marks, Value};
 use fleet_syntax::{Diagnostic, Diagnostics, Severity, Span};
 
 use super::ignore::ignore;
+use super::look::has_moved;
 use super::make::Index;
 use super::moves::Moves;
 use super::{Action, Goal, Options, Plan, Step, Why, chain, normal, normal_beside, normal_data};
@@ -16,7 +17,7 @@ use crate::config::model::{Mode, Resource};
 use crate::diff::{Change, created, diff, drift, get, updated};
 use crate::expand::{ArgumentsOnly, Block, Expansion, Imported, Instance, Memory, Settle};
 use crate::observe::{Observed, Sight, SubjectOf, Which};
-use crate::provider::Readers;
+use crate::provider::{Readers, Session};
 use crate::resource::Error;
 use crate::schema::Schema;
 use crate::seal::{Recipes, Sealer, Seals};
@@ -145,6 +146,37 @@ impl Planner<'_> {
         Seen { before, why, looked: about_this && !may_come }
     }
 
+    /// What is there on the machine that a slot gives up. One that does not answer is believed to be as it was: the slot
+    /// gets another, and what is left there is removed once it answers.
+    fn seen_elsewhere(&self, address: &Address) -> Seen {
+        let believed = || self.index.get(address).map(|recorded| recorded.value.clone());
+        let before = match self.sight(address, Which::Recorded).map(|sight| &sight.found) {
+            Some(Ok(found)) => found.clone(),
+            Some(Err(_)) | None => believed(),
+        };
+        Seen { before, why: Why::Vanished, looked: false }
+    }
+
+    /// A host that is met before it is taken: by whichever key it proved who it is, that one is planned and no other.
+    fn as_met(&self, address: &Address, planned: Value) -> Value {
+        let met = self.sight(address, Which::Inventory).and_then(|sight| sight.found.clone().ok().flatten());
+        let (Some(met), Some(entries)) = (met, planned.entries()) else { return planned };
+        let known = entries.iter().map(|(name, value)| {
+            let met = get(&met, name);
+            (name.clone(), if value.is_known() || met.is_null() { value.clone() } else { met })
+        });
+        Value::object(known.collect())
+    }
+
+    /// The installation of the host that something lives on, as far as it is known.
+    fn epoch(&self, session: &Session) -> Option<Arc<str>> {
+        if !session.is_on_host() {
+            return None;
+        }
+        let host = Address { scope: session.scope.clone(), item: Item::Host, key: None };
+        get(&self.plan.steps.get(&host)?.record.value, "id").as_str().map(Arc::from)
+    }
+
     /// Whether an earlier run left something open there.
     pub(super) fn is_begun(&self, address: &Address) -> bool {
         let intents = &self.state.intents;
@@ -164,7 +196,9 @@ impl Planner<'_> {
             instance.declared.clone()
         });
         self.check_secrets(instance, block, &declared);
-        let Seen { before, why, looked } = self.seen(instance, &declared);
+        let has_moved = self.index.get(address).is_some_and(|recorded| has_moved(recorded, &block.session));
+        let Seen { before, why, looked } =
+            if has_moved { self.seen_elsewhere(address) } else { self.seen(instance, &declared) };
         if self.blocked.contains_key(address) {
             return created(schema, address, &declared);
         }
@@ -179,9 +213,12 @@ impl Planner<'_> {
         };
         let nothing = BTreeMap::new();
         let recipes = self.recipes(instance);
+        let epoch = self.epoch(&block.session);
+        // What was sent to another installation was not sent to this one.
+        let of_this_epoch = recorded.filter(|recorded| recorded.epoch.is_none() || recorded.epoch == epoch);
         let seals = Seals {
             sealer: self.sealer,
-            recorded: recorded.map_or(&nothing, |recorded| &recorded.sealed),
+            recorded: of_this_epoch.map_or(&nothing, |recorded| &recorded.sealed),
             recipes: (!matches!(self.shadow, Shadow::This)).then_some(&recipes),
             read_back: looked,
         };
@@ -196,7 +233,10 @@ impl Planner<'_> {
         };
         let is_ours =
             recorded.is_some() || self.state.intents.contains_key(&Object::current(address.clone()));
-        let (action, why) = self.decide(instance, block.resource, &changes, before.is_some(), why);
+        let (action, why) = match before.is_some() && has_moved && self.options.goal == Goal::Converge {
+            true => (Action::Replace { create_first: true }, Why::Triggered(host_of(address).into())),
+            false => self.decide(instance, block.resource, &changes, before.is_some(), why),
+        };
         if matches!(action, Action::Replace { .. }) {
             // What is made anew has no past to keep.
             changes = compare(&declared);
@@ -208,6 +248,7 @@ impl Planner<'_> {
             Some(before) => with_marks(schema, before, &wish),
             None => created(schema, address, &wish),
         };
+        let after = if address.item == Item::Host { self.as_met(address, after) } else { after };
         // What was sealed is not in the record, so that without a look nobody knows it.
         let after = if looked || before.is_none() { after } else { without(seals.recorded, address, &after) };
         if self.options.goal == Goal::RefreshOnly && !is_ours && !matches!(why, Why::Imported(_)) {
@@ -227,7 +268,7 @@ impl Planner<'_> {
             sealed: recorded.map(|recorded| recorded.sealed.clone()).unwrap_or_default(),
             depends_on: Arc::new([]),
             create_before_destroy: block.resource.lifecycle.create_before_destroy == Some(true),
-            epoch: None,
+            epoch,
         };
         let step = Step {
             action,
@@ -447,6 +488,12 @@ pub(super) fn without(sealed: &BTreeMap<Arc<str>, Sealed>, address: &Address, ob
         (name.clone(), if value.is_null() && sealed.contains_key(name) { unknown() } else { value.clone() })
     });
     Value::object(hidden.collect())
+}
+
+/// The host of what is in a slot.
+fn host_of(address: &Address) -> String {
+    let scope = address.scope.slot().unwrap_or_else(|| address.scope.clone());
+    Address { scope, item: Item::Host, key: None }.to_string()
 }
 
 /// What stands before everything in a slot.

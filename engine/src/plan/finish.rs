@@ -91,6 +91,7 @@ impl Planner<'_> {
                     && recorded.depends_on == step.record.depends_on
                     && recorded.session == step.record.session
                     && recorded.version == step.record.version
+                    && recorded.epoch == step.record.epoch
                     && recorded.create_before_destroy == step.record.create_before_destroy
             });
             step.record.sealed = sealed;

@@ -10,10 +10,11 @@ use super::make::Index;
 use super::{Options, kind_of, normal, normal_data};
 use crate::address::{Address, Item, ScopePath, Target};
 use crate::config::model::Mode;
-use crate::diff::{created, diff, updated};
+use crate::diff::{created, diff, get, updated};
 use crate::expand::{ArgumentsOnly, Block, Expansion, Imported, Instance, Memory, Settle};
+use crate::host::{inventory, ledger};
 use crate::observe::{Ask, Observed, Question, Questions, Subject, SubjectOf, Which};
-use crate::provider::Readers;
+use crate::provider::{Readers, Session};
 use crate::resource::At;
 use crate::schema::Catalog;
 use crate::state::{Object, Operation, Recorded, State};
@@ -66,6 +67,7 @@ impl<'a> Looker<'a> {
                 self.ask(to.clone(), Which::Imported, Question { ask, ..question });
             }
         }
+        self.ask_what_is_listed();
         let options = self.options;
         if !options.targets.is_empty() || !options.excludes.is_empty() {
             self.questions.retain(|_, question| {
@@ -94,7 +96,7 @@ impl<'a> Looker<'a> {
                 ask: Ask::Object(ask),
             })
         };
-        if self.options.refresh {
+        if self.options.refresh || !self.memory.replaced.is_empty() {
             for (address, record) in &state.recorded {
                 if self.questions.contains_key(&SubjectOf { address, which: Which::Recorded }) {
                     continue;
@@ -125,6 +127,23 @@ impl<'a> Looker<'a> {
                 }
             }
         }
+    }
+
+    /// Hosts say themselves what is managed there, and who they are.
+    fn ask_what_is_listed(&mut self) {
+        let is_host = |subject: &Subject| {
+            subject.address.item == Item::Host && matches!(subject.which, Which::Recorded | Which::Declared)
+        };
+        let hosts = self.questions.iter().filter(|(subject, _)| is_host(subject));
+        let listed = hosts.map(|(subject, question)| {
+            let ledger = get(&question.settings, "ledger");
+            let ask = inventory::ask(ledger.as_str().unwrap_or(ledger::PATH));
+            let kind = inventory::KIND.into();
+            let subject = Subject { address: subject.address.clone(), which: Which::Inventory };
+            (subject, Question { kind, ask, ..question.clone() })
+        });
+        let listed: Vec<_> = listed.collect();
+        self.questions.extend(listed);
     }
 
     fn data(&mut self, instance: &Instance, block: &Block<'_>) -> Value {
@@ -167,7 +186,9 @@ impl Settle for Looker<'_> {
             ask: Ask::Object(at),
         };
         if let Some(recorded) = self.index.get(address) {
-            if let Some(settings) = settings.filter(|_| self.options.refresh) {
+            // What is on another machine is looked at there, with all else that is only remembered.
+            let is_here = !has_moved(recorded, &block.session);
+            if let Some(settings) = settings.filter(|_| self.options.refresh && is_here) {
                 let at = At::Recorded(recorded.value.clone());
                 self.ask(address.clone(), Which::Recorded, question(settings, at));
             }
@@ -206,6 +227,11 @@ pub(crate) fn begun(state: &State, address: &Address, wish: &Value) -> At<Value>
 /// Where to look for what is declared and not recorded: it is none of those that are to go, whatever they are called.
 pub(crate) fn wished(state: &State, address: &Address, wish: Value) -> At<Value> {
     if state.deposed.contains_key(address) { begun(state, address, &wish) } else { At::Declared(wish) }
+}
+
+/// Whether something is on another machine than the one that its slot is to have.
+pub(super) fn has_moved(recorded: &Recorded, session: &Session) -> bool {
+    session.is_on_host() && recorded.session.is_on_host() && recorded.session.alias != session.alias
 }
 
 /// Settings that can be used by now.

@@ -11,22 +11,25 @@ use foldhash::HashMap;
 use super::begun::settle;
 use super::choose::choose;
 use super::compare::{Planner, Shadow};
+use super::hosts::with_hosts;
 use super::later::leave_to_later;
 use super::look::Looker;
 use super::moves::apply_moves;
 use super::{Goal, Options, Plan};
-use crate::address::Address;
+use crate::address::{Address, Target};
 use crate::check;
 use crate::clock::Clock;
 use crate::config::model::Config;
+use crate::diff::get;
 use crate::event::Listener;
 use crate::expand::{ArgumentsOnly, Expansion, Imported, Memory, Surroundings, expand};
 use crate::graph::{self, Graph};
-use crate::observe::{Observed, observe};
+use crate::host::inventory;
+use crate::observe::{Observed, Subject, SubjectOf, Which, observe};
 use crate::outline::Outline;
 use crate::provider::{Readers, Session};
 use crate::seal::Sealer;
-use crate::state::{Recorded, State, Write};
+use crate::state::{Object, Recorded, State, Write};
 
 /// What planning works with. Nothing in it can write.
 pub struct Sources<'a, 'c> {
@@ -85,8 +88,14 @@ pub async fn plan<'c>(
     let serial = state.serial;
     let outline = Outline::of(sources.config, sources.surroundings.catalog);
     let moves = apply_moves(&outline.scopes, &mut state);
-    let memory = Memory::of(&state, options.accepted.iter().cloned().collect());
-    let looked = look(sources, &outline, &state, options, &memory).await?;
+    let memory = Memory::of(&state, options);
+    let index: Index<'_> = state.recorded.iter().collect();
+    let nothing = Observed::default();
+    let looker = Looker::new(&state, &index, sources.readers, options, &memory, &nothing);
+    let options = with_hosts(options, &outline, sources.surroundings, looker)?;
+    let options = &*options;
+    drop(index);
+    let looked = look(sources, &outline, &mut state, options, &memory).await?;
     let Looked { mut observed, settings, imports, rounds } = looked;
     let settled = settle(&mut state, &mut observed, sources.surroundings.catalog, sources.sealer);
     // All of that is still to be written.
@@ -131,6 +140,9 @@ pub async fn plan<'c>(
     problems.extend(again.map(|import| recorded_already(&import.to)));
     problems.extend(check::protected(&plan, &expansion));
     problems.extend(check::lint(&plan));
+    if !options.ignore_rollout {
+        problems.extend(check::all_at_once(&plan, &expansion, sources.readers));
+    }
     if has_errors(&problems) {
         return Err(problems);
     }
@@ -150,19 +162,19 @@ struct Looked {
     rounds: usize,
 }
 
-/// Looks at everything, in as many rounds as it takes.
+/// Looks at everything, in as many rounds as it takes. What only hosts know of is remembered from now on.
 async fn look(
     sources: &Sources<'_, '_>,
     outline: &Outline<'_>,
-    state: &State,
+    state: &mut State,
     options: &Options,
     memory: &Memory,
 ) -> Result<Looked, Diagnostics> {
     let mut observed = Observed::default();
-    let index: Index<'_> = state.recorded.iter().collect();
     let mut settings = Settings::new();
     let mut rounds = 0;
     loop {
+        let index: Index<'_> = state.recorded.iter().collect();
         let mut looker = Looker::new(state, &index, sources.readers, options, memory, &observed);
         let (expansion, problems) = expand(outline, sources.surroundings, &mut looker);
         if has_errors(&problems) && options.goal != Goal::Destroy {
@@ -183,14 +195,56 @@ async fn look(
                 settings.insert(question.session.clone(), question.settings.clone());
             }
         }
-        let feeds = questions.values().any(|question| matches!(question.ask, crate::observe::Ask::Data(_)));
+        let feeds = questions.keys().any(|subject| subject.which == Which::Data);
         observed.extend(observe(sources.readers, sources.clock, sources.listener, questions).await);
         rounds += 1;
-        // Only what data says can decide what else to look at.
-        if !feeds {
+        let listed = only_listed(state, &observed, &expansion);
+        // Only what data and inventories say can decide what else to look at.
+        if !feeds && listed.is_empty() {
             return Ok(Looked { observed, settings, imports, rounds });
         }
+        state.recorded.extend(listed);
     }
+}
+
+/// What hosts of ours list as managed, and what neither the state nor the configuration knows.
+fn only_listed(state: &State, observed: &Observed, expansion: &Expansion<'_>) -> Vec<(Address, Recorded)> {
+    let mut found = Vec::new();
+    let lists = observed.iter().filter(|(subject, _)| subject.which == Which::Inventory);
+    for (Subject { address: host, .. }, list) in lists {
+        let sight = observed.get(&SubjectOf { address: host, which: Which::Recorded });
+        let is_ours = sight.is_some_and(|sight| matches!(sight.found, Ok(Some(_))));
+        let (Ok(Some(list)), Some(record), true) = (&list.found, state.recorded.get(host), is_ours) else {
+            continue;
+        };
+        for known in inventory::known(get(list, "list").as_str().unwrap_or_default().as_bytes()) {
+            let is_begun = state.intents.contains_key(&Object::current(known.address.clone()));
+            let is_known = state.recorded.contains_key(&known.address) || is_begun;
+            let is_here = known.address.scope.slot().as_ref() == Some(&host.scope);
+            if is_here && !is_known {
+                found.push((known, record.session.clone(), Target::from(host)));
+            }
+        }
+    }
+    if found.is_empty() {
+        return Vec::new();
+    }
+    let declared: BTreeSet<&Address> = expansion.instances.iter().map(|instance| &instance.address).collect();
+    let found = found.into_iter().filter(|(known, ..)| !declared.contains(&known.address));
+    let recorded = found.map(|(inventory::Known { address, kind, version, value }, session, host)| {
+        let record = Recorded {
+            session,
+            kind,
+            version,
+            value,
+            sealed: BTreeMap::new(),
+            depends_on: [host].into(),
+            create_before_destroy: false,
+            epoch: None,
+        };
+        (address, record)
+    });
+    recorded.collect()
 }
 
 fn recorded_already(address: &Address) -> Diagnostic {

@@ -11,6 +11,7 @@ mod choose;
 mod compare;
 mod dependencies;
 mod finish;
+mod hosts;
 mod ignore;
 mod later;
 mod look;
@@ -114,6 +115,12 @@ pub struct Options {
     pub resolve_secrets: bool,
     /// What is taken in besides what `import` blocks say.
     pub imports: Vec<Imported>,
+    /// Whether hosts of a fleet may be interrupted all at once, although it says how changes go through it.
+    pub ignore_rollout: bool,
+    /// Only these hosts, by slot or name; all if empty.
+    pub hosts: Vec<String>,
+    /// Not these hosts, by slot or name.
+    pub exclude_hosts: Vec<String>,
     /// Slots whose hosts may have other keys than those that are recorded: they were installed anew.
     pub accepted: Vec<ScopePath>,
 }

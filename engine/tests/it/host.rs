@@ -8,13 +8,17 @@ use std::task::{Context, Poll, Waker};
 use fleet_derive::Schema;
 use fleet_engine::attributes::{Attributes, Misfit};
 use fleet_engine::host::probe::{File, Found, Output, What};
+use fleet_engine::address::ScopePath;
+use fleet_engine::host::step::{self, Keep};
 use fleet_engine::host::{
-    Act, Answer, Bytes, Content, HostKind, HostReader, HostWriter, OnHost, Operand, Probe, Read, Reply, Step,
-    Tool,
+    Act, Answer, Bytes, Content, Holder, HostKind, HostReader, HostThing, HostWriter, Hosts, OnHost, Operand,
+    Probe, Reach, Read, Reply, Step, Tool, Work,
 };
 use fleet_engine::kind::Kind;
+use fleet_engine::provider::{Ask, Provider, ReadBack, Reader, Readers, Session, Writer, Writers};
+use fleet_engine::registry::Registry;
 use fleet_engine::resource::{At, BoxFuture, Change, Error, Resource};
-use fleet_engine::schema::Place;
+use fleet_engine::schema::{Catalog, Place, Sort};
 use fleet_lang::Value;
 use proptest::prelude::*;
 
@@ -63,9 +67,10 @@ impl HostKind for Note {
     }
 
     fn steps(self, _: Change<Note>) -> Result<Vec<Step>, Error> {
-        let content = Bytes(self.text.unwrap_or_default().into_bytes());
+        let content = step::Content::Bytes(Bytes(self.text.unwrap_or_default().into_bytes()));
         let mode = u32::try_from(self.mode).map_err(|_| Misfit::new("mode", "permission bits are needed"))?;
-        Ok(vec![Step::new(Act::Write { path: self.path, content, mode, owner: None })])
+        let keep = Keep { mode: Some(mode), ..Keep::default() };
+        Ok(vec![Step::new(Act::Write { path: self.path, content, keep, validate: None })])
     }
 
     fn remove(observed: Note) -> Result<Vec<Step>, Error> {
@@ -114,23 +119,61 @@ impl HostReader for Memory {
 }
 
 impl HostWriter for Memory {
-    fn work(&self, steps: Vec<Step>) -> BoxFuture<'_, Result<(), Error>> {
+    fn work(&self, work: Work) -> BoxFuture<'_, Result<Reply, Error>> {
         Box::pin(async move {
             let mut files = self.files.lock().unwrap();
-            for step in steps {
+            for step in work.steps {
                 match step.act {
-                    Act::Write { path, content, mode, .. } => _ = files.insert(path, (content.0, mode)),
+                    Act::Write { path, content: step::Content::Bytes(content), keep, .. } => {
+                        _ = files.insert(path, (content.0, keep.mode.unwrap_or(0o644)));
+                    }
                     Act::Remove { path } => _ = files.remove(&path),
                     other => panic!("{other:?} is not done here"),
                 }
             }
-            Ok(())
+            drop(files);
+            *self.round_trips.lock().unwrap() += 1;
+            Ok(Reply(work.read_back.reads().iter().map(|read| self.read(read)).collect()))
         })
     }
 }
 
-type OnMemory = dyn Kind<Arc<dyn HostReader>, Arc<dyn HostWriter>>;
-const NOTE: &OnMemory = &OnHost::<Note>::KIND;
+/// The way to the one host there is.
+struct ToMemory(Arc<Memory>);
+
+impl Hosts for ToMemory {
+    fn reader(&self, _: &Reach) -> Arc<dyn HostReader> {
+        self.0.clone()
+    }
+
+    fn writer(&self, _: &Reach, _: &Holder) -> Arc<dyn HostWriter> {
+        self.0.clone()
+    }
+}
+
+/// A provider with a kind that lives on hosts.
+struct Notes;
+
+/// Nothing to say.
+#[derive(Clone, Debug, PartialEq, Schema)]
+struct NoSettings {}
+
+impl Provider for Notes {
+    const NAME: &'static str = "host";
+    type Settings = NoSettings;
+    type Reader = ();
+    type Writer = ();
+    const KINDS: &'static [&'static dyn Kind<(), ()>] = &[];
+    const ON_HOSTS: &'static [&'static dyn HostThing] = &[&OnHost::<Note>::KIND];
+
+    async fn reader(&self, _: NoSettings) -> Result<(), Error> {
+        Ok(())
+    }
+
+    async fn writer(&self, _: NoSettings) -> Result<(), Error> {
+        Ok(())
+    }
+}
 
 /// Nothing in memory keeps anybody waiting.
 fn now<T>(future: impl Future<Output = T>) -> T {
@@ -140,20 +183,37 @@ fn now<T>(future: impl Future<Output = T>) -> T {
     }
 }
 
-struct Host(Arc<Memory>, Arc<dyn HostReader>, Arc<dyn HostWriter>);
+struct Host(Arc<Memory>, Arc<dyn Reader>, Arc<dyn Writer>);
 
 impl Host {
     fn new() -> Host {
         let memory = Arc::new(Memory::default());
-        Host(memory.clone(), memory.clone(), memory)
+        let registry = Registry::new().with(Notes).with_hosts(Arc::new(ToMemory(memory.clone())));
+        let session = Session::on_host(ScopePath::parse("fleet.desk[0]").unwrap(), None);
+        let settings = [("kind", "local"), ("slot", "fleet.desk[0]"), ("ledger", "/ledger")];
+        let settings = settings.map(|(name, text)| (name.into(), Value::from(text)));
+        let settings = Value::object(settings.into_iter().collect());
+        let holder = Holder { lineage: "l".into(), fence: 1, by: "me".into() };
+        let reader = now(registry.reader(&session, &settings)).unwrap();
+        Host(memory, reader, now(registry.writer(&session, &settings, &holder)).unwrap())
+    }
+
+    fn ask(&self, batch: Vec<At<Value>>) -> Vec<Result<Option<Value>, Error>> {
+        now(self.1.look(batch.into_iter().map(|at| ("host_note".into(), Ask::Object(at))).collect()))
     }
 
     fn see(&self, at: At<Value>) -> Result<Option<Value>, Error> {
-        now(NOTE.observe(&self.1, vec![at])).remove(0)
+        self.ask(vec![at]).remove(0)
     }
 
     fn make(&self, wish: &Note, change: Change<Value>) {
-        now(NOTE.apply(&self.2, wish.to_value(), change)).unwrap();
+        let (_, read_back) = now(self.2.apply("host_note", wish.to_value(), change, None)).unwrap();
+        let seen = self.see(At::Recorded(wish.to_value())).unwrap();
+        assert_eq!(read_back, ReadBack::Found(seen));
+    }
+
+    fn remove(&self, observed: Value) -> ReadBack {
+        now(self.2.destroy("host_note", observed, None)).unwrap()
     }
 }
 
@@ -175,7 +235,7 @@ fn a_kind_lives_and_dies_on_a_host() {
     assert_eq!(host.see(At::Recorded(there(&first))).unwrap(), Some(there(&second)));
 
     for _ in 0..2 {
-        now(NOTE.destroy(&host.2, there(&second))).unwrap();
+        assert_eq!(host.remove(there(&second)), ReadBack::Found(None));
         assert_eq!(host.see(At::Recorded(there(&second))).unwrap(), None);
     }
 }
@@ -186,7 +246,8 @@ fn a_batch_is_one_round_trip_and_each_question_has_its_answer() {
     host.make(&note("/b", "x", 0o644), Change::Create);
     let unreadable = Value::object([("path".into(), 1.into())].into());
     let ask = |path: &str| At::Declared(note(path, "", 0).to_value());
-    let answers = now(NOTE.observe(&host.1, vec![ask("/a"), At::Recorded(unreadable), ask("/b")]));
+    *host.0.round_trips.lock().unwrap() = 0;
+    let answers = host.ask(vec![ask("/a"), At::Recorded(unreadable), ask("/b")]);
     let tell = |answer: &Result<Option<Value>, Error>| match answer {
         Ok(found) => found.is_some().to_string(),
         Err(error) => error.to_string(),
@@ -198,7 +259,8 @@ fn a_batch_is_one_round_trip_and_each_question_has_its_answer() {
 
 #[test]
 fn the_catalogue_knows_that_it_lives_on_a_host() {
-    let entry = NOTE.entry("host");
+    let registry = Registry::new().with(Notes);
+    let entry = registry.find(Sort::Resource, "host_note").unwrap();
     assert_eq!((entry.place, entry.id, &*entry.provider), (Place::Host, Some("the path"), "host"));
 }
 

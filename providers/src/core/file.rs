@@ -11,6 +11,7 @@ use fleet_engine::resource::{ApiKind, At, Change, Error, Resource};
 use tokio::task::spawn_blocking;
 
 use super::{Acting, Looking};
+use crate::mode;
 
 /// A text file on the machine that runs fleet.
 ///
@@ -42,9 +43,7 @@ impl Resource for File {
 
     fn normalize(&mut self) -> Result<(), Misfit> {
         check_path(&self.path)?;
-        let bits = parse_mode(&self.mode)
-            .ok_or_else(|| Misfit::new("mode", "up to four octal digits are needed, such as \"0644\""))?;
-        self.mode = format_mode(bits);
+        self.mode = mode::normal(&self.mode)?;
         Ok(())
     }
 }
@@ -66,7 +65,7 @@ impl ApiKind for File {
         let wish = self.clone();
         let written = in_background(format!("cannot write `{}`", self.path), move || {
             let content = wish.content.unwrap_or_default();
-            replace(&path, content.as_bytes(), parse_mode(&wish.mode).unwrap_or(0o644))
+            replace(&path, content.as_bytes(), mode::parse(&wish.mode).unwrap_or(0o644))
         });
         let directory = Path::new(&self.path).parent();
         match directory.filter(|parent| !writer.directory.join(parent).is_dir()) {
@@ -125,7 +124,7 @@ fn look_at(directory: &Path, path: String) -> Result<Option<File>, Error> {
         return Err(error.help("move it away, or choose another `path`"));
     }
     let content = String::from_utf8(fs::read(&target).map_err(fail)?).ok();
-    let mode = format_mode(metadata.permissions().mode() & 0o7777);
+    let mode = mode::format(metadata.permissions().mode() & 0o7777);
     Ok(Some(File { path, content, mode }))
 }
 
@@ -168,15 +167,6 @@ async fn in_background(
     done.map_err(|error| Error::permanent(doing).because(error))
 }
 
-fn parse_mode(text: &str) -> Option<u32> {
-    let octal = !text.is_empty() && text.len() <= 4 && text.bytes().all(|b| matches!(b, b'0'..=b'7'));
-    if octal { u32::from_str_radix(text, 8).ok() } else { None }
-}
-
-fn format_mode(bits: u32) -> String {
-    format!("{bits:04o}")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -187,21 +177,6 @@ mod tests {
 
     fn hands(directory: &Path) -> (Looking, Acting) {
         (Looking { directory: directory.into() }, Acting { directory: directory.into() })
-    }
-
-    #[test]
-    fn modes_have_one_spelling() {
-        let check = |given: &str, expected: Result<&str, ()>| {
-            let mut file = file("x", "", given);
-            let mode = file.normalize().map(|()| file.mode.as_str()).map_err(|_| ());
-            assert_eq!(mode, expected, "{given}");
-        };
-        check("644", Ok("0644"));
-        check("0644", Ok("0644"));
-        check("4755", Ok("4755"));
-        for wrong in ["", "9", "rw", "00644", "+644", "-1"] {
-            check(wrong, Err(()));
-        }
     }
 
     #[tokio::test]

@@ -3,7 +3,8 @@
 use std::future::pending;
 use std::sync::{Arc, Mutex};
 
-use fleet_engine::provider::{Session, Writer, Writers};
+use fleet_engine::host::{Holder, Listed};
+use fleet_engine::provider::{ReadBack, Session, Writer, Writers};
 use fleet_engine::registry::Registry;
 use fleet_engine::resource::{BoxFuture, Change, Error};
 use fleet_engine::state::{State, Store, StoreError, Write};
@@ -90,9 +91,10 @@ impl Writers for Fragile<'_> {
         &'a self,
         session: &'a Session,
         settings: &'a Value,
+        holder: &'a Holder,
     ) -> BoxFuture<'a, Result<Arc<dyn Writer>, Error>> {
         Box::pin(async move {
-            let writer = self.providers.writer(session, settings).await?;
+            let writer = self.providers.writer(session, settings, holder).await?;
             Ok(Arc::new(FragileWriter { crash: self.crash.clone(), writer }) as Arc<dyn Writer>)
         })
     }
@@ -109,14 +111,20 @@ impl Writer for FragileWriter {
         kind: &'a str,
         wish: Value,
         change: Change<Value>,
-    ) -> BoxFuture<'a, Result<Value, Error>> {
+        listed: Option<Listed>,
+    ) -> BoxFuture<'a, Result<(Value, ReadBack), Error>> {
         let what = if change == Change::Create { "create" } else { "update" };
-        let work = self.writer.apply(kind, wish, change);
+        let work = self.writer.apply(kind, wish, change, listed);
         Box::pin(self.crash.around(format!("the effect: {what} {kind}"), work))
     }
 
-    fn destroy<'a>(&'a self, kind: &'a str, observed: Value) -> BoxFuture<'a, Result<(), Error>> {
-        let work = self.writer.destroy(kind, observed);
+    fn destroy<'a>(
+        &'a self,
+        kind: &'a str,
+        observed: Value,
+        listed: Option<Listed>,
+    ) -> BoxFuture<'a, Result<ReadBack, Error>> {
+        let work = self.writer.destroy(kind, observed, listed);
         Box::pin(self.crash.around(format!("the effect: destroy {kind}"), work))
     }
 }

@@ -10,6 +10,7 @@ use fleet_engine::apply::{Applied, Hands, Pace, apply};
 use fleet_engine::config::load;
 use fleet_engine::config::model::Config;
 use fleet_engine::expand::{Depth, Surroundings, Symbols};
+use fleet_engine::host::Holder;
 use fleet_engine::interrupt::Interrupt;
 use fleet_engine::plan::{Action, Goal, Options, Plan, Planned, Sources, plan};
 use fleet_engine::registry::Registry;
@@ -136,6 +137,7 @@ impl Declared {
             sealer: &self.sealer,
             clock: &self.clock,
             listener: &(),
+            holder: Holder { lineage: "l".into(), fence: 1, by: "me".into() },
             interrupt: &interrupt,
             pace: Pace { parallelism, ..Pace::default() },
         };

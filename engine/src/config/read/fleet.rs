@@ -71,7 +71,8 @@ fn host(header: Span) -> Resource {
         repeat: None,
         depends_on: Vec::new(),
         provider: None,
-        lifecycle: Lifecycle::default(),
+        // A slot is given another machine before the one that it has goes back.
+        lifecycle: Lifecycle { create_before_destroy: Some(true), ..Lifecycle::default() },
         header,
     }
 }

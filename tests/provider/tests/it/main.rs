@@ -6,7 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use fleet_engine::attributes::Attributes;
-use fleet_engine::provider::{Reader, Readers, Session, Writer, Writers};
+use fleet_engine::host::Holder;
+use fleet_engine::provider::{Ask, Reader, Readers, Session, Writer, Writers};
 use fleet_engine::registry::Registry;
 use fleet_engine::resource::{At, Change, Error};
 use fleet_engine::schema::{Catalog, Sort};
@@ -28,8 +29,9 @@ fn settings(world: &World, token: &str, timeout: i64) -> Value {
 
 async fn connect(settings: &Value) -> (Arc<dyn Reader>, Arc<dyn Writer>) {
     let (registry, session) = (registry(), Session::of("test"));
+    let holder = Holder { lineage: "l".into(), fence: 1, by: "me".into() };
     let reader = registry.reader(&session, settings).await.unwrap();
-    (reader, registry.writer(&session, settings).await.unwrap())
+    (reader, registry.writer(&session, settings, &holder).await.unwrap())
 }
 
 async fn connected(world: &World) -> (Arc<dyn Reader>, Arc<dyn Writer>) {
@@ -41,8 +43,16 @@ fn wish(name: &str) -> Value {
     server.to_value()
 }
 
+async fn apply(writer: &dyn Writer, wish: Value, change: Change<Value>) -> Result<Value, Error> {
+    writer.apply(KIND, wish, change, None).await.map(|(made, _)| made)
+}
+
+async fn look(reader: &dyn Reader, places: Vec<At<Value>>) -> Vec<Result<Option<Value>, Error>> {
+    reader.look(places.into_iter().map(|at| (KIND.into(), Ask::Object(at))).collect()).await
+}
+
 async fn see(reader: &dyn Reader, at: At<Value>) -> Result<Option<Server>, Error> {
-    let found = reader.observe(KIND, vec![at]).await.remove(0)?;
+    let found = look(reader, vec![at]).await.remove(0)?;
     Ok(found.map(|value| Server::from_value(&value).unwrap()))
 }
 
@@ -51,21 +61,21 @@ async fn a_server_is_made_found_changed_and_removed() {
     let world = World::start();
     let (reader, writer) = connected(&world).await;
     assert_eq!(see(&*reader, At::Declared(wish("a"))).await.unwrap(), None);
-    let made = writer.apply(KIND, wish("a"), Change::Create).await.unwrap();
+    let made = apply(&*writer, wish("a"), Change::Create).await.unwrap();
     let server = see(&*reader, At::Recorded(made.clone())).await.unwrap().unwrap();
     assert_eq!(see(&*reader, At::Declared(wish("a"))).await.unwrap().as_ref(), Some(&server));
     let id = server.id.clone().unwrap();
     assert_eq!(see(&*reader, At::Id(id.into())).await.unwrap().as_ref(), Some(&server));
 
     let larger = Server { size: 3, join_token: Some("t".into()), ..server.clone() };
-    writer.apply(KIND, larger.to_value(), Change::Update { from: made.clone() }).await.unwrap();
+    apply(&*writer, larger.to_value(), Change::Update { from: made.clone() }).await.unwrap();
     let seen = see(&*reader, At::Recorded(made.clone())).await.unwrap().unwrap();
     assert_eq!((seen.size, &seen.join_token, &seen.console_key), (3, &None, &server.console_key));
     assert_ne!(seen.address, server.address);
     assert_eq!(world.server("a").join_token.as_deref(), Some("t"));
 
-    writer.destroy(KIND, made.clone()).await.unwrap();
-    writer.destroy(KIND, made.clone()).await.unwrap();
+    writer.destroy(KIND, made.clone(), None).await.unwrap();
+    writer.destroy(KIND, made.clone(), None).await.unwrap();
     assert_eq!(see(&*reader, At::Recorded(made)).await.unwrap(), None);
     assert_eq!(world.servers(), []);
 }
@@ -75,7 +85,7 @@ async fn a_batch_costs_one_call() {
     let world = World::start();
     let (reader, _) = connected(&world).await;
     let id = world.put(Server { name: "b".into(), zone: "a".into(), ..Server::default() });
-    let found = reader.observe(KIND, vec![At::Declared(wish("a")), At::Id(id.into())]).await;
+    let found = look(&*reader, vec![At::Declared(wish("a")), At::Id(id.into())]).await;
     assert_eq!(
         found.iter().map(|found| found.as_ref().unwrap().is_some()).collect::<Vec<_>>(),
         [false, true]
@@ -87,8 +97,8 @@ async fn a_batch_costs_one_call() {
 async fn asking_twice_makes_two() {
     let world = World::start();
     let (reader, writer) = connected(&world).await;
-    let first = writer.apply(KIND, wish("a"), Change::Create).await.unwrap();
-    writer.apply(KIND, wish("a"), Change::Create).await.unwrap();
+    let first = apply(&*writer, wish("a"), Change::Create).await.unwrap();
+    apply(&*writer, wish("a"), Change::Create).await.unwrap();
     assert_eq!(world.servers().len(), 2);
     assert!(see(&*reader, At::Recorded(first)).await.unwrap().is_some());
     let error = see(&*reader, At::Declared(wish("a"))).await.unwrap_err();
@@ -102,10 +112,10 @@ async fn faults_are_what_they_say() {
         world.breaks(Operation::Create, 1..=1, fault);
         let timeout = if fault == Fault::Hangs { 200 } else { 60_000 };
         let (_, writer) = connect(&settings(&world, TOKEN, timeout)).await;
-        let error = writer.apply(KIND, wish("a"), Change::Create).await.unwrap_err();
+        let error = apply(&*writer, wish("a"), Change::Create).await.unwrap_err();
         assert_eq!((error.transient, world.servers().len()), (transient, made), "{fault:?}: {error:?}");
         assert!(!format!("{error:?}").contains(TOKEN), "{error:?}");
-        writer.apply(KIND, wish("a"), Change::Create).await.unwrap();
+        apply(&*writer, wish("a"), Change::Create).await.unwrap();
         error
     };
     check(Fault::Unavailable, true, 0).await;
@@ -124,7 +134,7 @@ async fn held_calls_wait_until_they_are_let_go() {
     world.hold(Operation::Create);
     let calls = ["a", "b", "c"].map(|name| {
         let writer = writer.clone();
-        tokio::spawn(async move { writer.apply(KIND, wish(name), Change::Create).await })
+        tokio::spawn(async move { apply(&*writer, wish(name), Change::Create).await })
     });
     let world = tokio::task::spawn_blocking(move || {
         world.until(|seen| seen.in_flight == 3);
@@ -163,7 +173,8 @@ async fn data_is_read() {
     let (reader, _) = connected(&world).await;
     world.put(Server { name: "b".into(), zone: "a".into(), size: 4, ..Server::default() });
     let ask = |name: &str| Value::object([("name".into(), name.into()), ("zone".into(), "a".into())].into());
-    let read = reader.read(KIND, vec![ask("b"), ask("none")]).await;
-    assert_eq!(read[0].as_ref().unwrap().entries().unwrap()["size"], 4.into());
+    let ask = |name: &str| (KIND.into(), Ask::Data(ask(name)));
+    let read = reader.look(vec![ask("b"), ask("none")]).await;
+    assert_eq!(read[0].as_ref().unwrap().as_ref().unwrap().entries().unwrap()["size"], 4.into());
     assert_eq!(read[1].as_ref().unwrap_err().to_string(), "there is no server `none` in zone `a`");
 }

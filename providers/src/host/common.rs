@@ -1,0 +1,153 @@
+//! What kinds on hosts have in common: paths, how things are kept, where to look.
+
+use fleet_engine::attributes::Misfit;
+use fleet_engine::host::probe::{self, Found, What};
+use fleet_engine::host::step::{Keep, LocalFile};
+use fleet_engine::host::{Act, Step};
+use fleet_engine::resource::{At, Error};
+use sha2::{Digest, Sha256};
+
+use crate::mode;
+
+/// A path on a host has one spelling, so that two things are at one place only if their paths are equal.
+pub(super) fn check_path(path: &str) -> Result<(), Misfit> {
+    let refuse = |message: &str| Err(Misfit::new("path", message));
+    let Some(below) = path.strip_prefix('/') else {
+        return refuse("a whole path is needed, one that starts with `/`");
+    };
+    if path.contains('\0') {
+        return refuse("a path cannot hold the character NUL");
+    }
+    if below.is_empty() {
+        return refuse("`/` itself cannot be managed");
+    }
+    if below.ends_with('/') {
+        return refuse("it ends with `/`; leave that away");
+    }
+    if below.split('/').any(|name| matches!(name, "" | "." | "..")) {
+        return refuse("it has a part that is empty, `.` or `..`; write it without");
+    }
+    Ok(())
+}
+
+/// The thing that a question is about, where it is not named by an id.
+pub(super) fn asked<T>(at: &At<T>) -> Option<&T> {
+    match at {
+        At::Recorded(it) | At::Declared(it) | At::Begun { wish: it, .. } => Some(it),
+        At::Id(_) => None,
+    }
+}
+
+/// The same for kinds without an id, which are not asked for one.
+pub(super) fn named<T>(at: &At<T>) -> Result<&T, Error> {
+    asked(at).ok_or_else(|| Error::permanent("it cannot be found by an id"))
+}
+
+/// The path that a question is about.
+pub(super) fn path_of<'a, T>(at: &'a At<T>, path: impl Fn(&'a T) -> &'a str) -> &'a str {
+    match at {
+        At::Recorded(it) | At::Declared(it) | At::Begun { wish: it, .. } => path(it),
+        At::Id(id) => id,
+    }
+}
+
+/// Whether what stands at the place of something begun is known by another name: then it is that.
+pub(super) fn is_another<T>(at: &At<T>, same_place: impl Fn(&T, &T) -> bool) -> bool {
+    matches!(at, At::Begun { wish, except } if except.iter().any(|known| same_place(wish, known)))
+}
+
+/// Something else stands where a thing should be. It is never removed for that.
+pub(super) fn in_the_way(path: &str, found: &What, wanted: &str) -> Error {
+    let what = match found {
+        What::File(_) => "a file",
+        What::Directory => "a directory",
+        What::Link(_) => "a link",
+        What::Other => "something special, such as a socket or a device",
+    };
+    let error = Error::permanent(format!("`{path}` is {what}, and should be {wanted}"));
+    error.help("move it away on the host, or choose another `path`")
+}
+
+/// The regular file at a path.
+pub(super) fn regular<'a>(path: &str, found: &'a Found) -> Result<&'a probe::File, Error> {
+    match &found.what {
+        What::File(file) => Ok(file),
+        other => Err(in_the_way(path, other, "a file")),
+    }
+}
+
+/// The content of a file that others write, too; a file that is not there is an empty one.
+pub(super) fn shared<'a>(path: &str, found: Option<&'a Found>) -> Result<&'a [u8], Error> {
+    let Some(found) = found else { return Ok(&[]) };
+    let content = regular(path, found)?.content.as_deref();
+    content.ok_or_else(|| Error::permanent(format!("the host did not say what stands in `{path}`")))
+}
+
+/// How something is kept; what the user does not say stays.
+pub(super) fn keep(mode: &str, owner: &Option<String>, group: &Option<String>) -> Keep {
+    Keep { mode: mode::parse(mode), owner: owner.clone(), group: group.clone() }
+}
+
+/// Changes how something is kept, where that is all there is to do.
+pub(super) fn keep_step(path: String, keep: Keep) -> Step {
+    Step::new(Act::Keep { path, keep })
+}
+
+/// A file on this machine comes with its digest, because kinds read nothing.
+pub(super) fn local(source: Option<&String>, digest: Option<&String>) -> Result<Option<LocalFile>, Misfit> {
+    match (source, digest) {
+        (None, None) => Ok(None),
+        (Some(path), Some(digest)) => Ok(Some(LocalFile { path: path.clone(), digest: digest.clone() })),
+        (Some(path), None) => {
+            let message =
+                format!("say what stands in the file, too: `source_sha256 = filesha256(\"{path}\")`");
+            Err(Misfit::new("source_sha256", message))
+        }
+        (None, Some(_)) => Err(Misfit::new("source_sha256", "it goes with `source`, which is missing")),
+    }
+}
+
+/// A SHA-256 has one spelling.
+pub(super) fn normal_digest(digest: &str) -> Result<String, Misfit> {
+    let digest = digest.to_ascii_lowercase();
+    let fits = digest.len() == 64 && digest.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let refuse =
+        || Misfit::new("source_sha256", "64 hexadecimal digits are needed, as `filesha256` gives them");
+    if fits { Ok(digest) } else { Err(refuse()) }
+}
+
+/// The SHA-256 of some bytes, in hexadecimal digits.
+pub(super) fn sha256(bytes: &[u8]) -> String {
+    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_has_one_spelling() {
+        for path in ["/a", "/a/b c", "/...", "/a/.b", "/\n'\"$"] {
+            check_path(path).unwrap();
+        }
+        for path in ["", "a", "/", "/a/", "//a", "/a//b", "/a/./b", "/a/..", "/..", "/a\0", "~/a"] {
+            assert!(check_path(path).is_err(), "{path}");
+        }
+    }
+
+    #[test]
+    fn a_local_file_comes_with_its_digest() {
+        let (path, digest) = ("a".to_owned(), "b".to_owned());
+        let misfit = local(Some(&path), None).unwrap_err();
+        assert!(misfit.message.contains("`source_sha256 = filesha256(\"a\")`"), "{misfit}");
+        assert!(local(None, Some(&digest)).is_err());
+        assert_eq!(local(None, None), Ok(None));
+        assert_eq!(local(Some(&path), Some(&digest)), Ok(Some(LocalFile { path, digest })));
+    }
+
+    #[test]
+    fn a_digest_has_one_spelling() {
+        assert_eq!(normal_digest(&"A1".repeat(32)).unwrap(), "a1".repeat(32));
+        assert!(normal_digest("a1").is_err() && normal_digest(&"g".repeat(64)).is_err());
+    }
+}

@@ -184,7 +184,9 @@ async fn ask_along(
     asks: Vec<Asked>,
 ) -> (Vec<Result<Outcome, Error>>, std::vec::IntoIter<Result<Reply, Error>>) {
     let own = round.probes.len();
-    round.probes.extend(asks.iter().flat_map(|asked| &asked.probes).map(|probe| (probe.clone(), Who::Looker)));
+    round
+        .probes
+        .extend(asks.iter().flat_map(|asked| &asked.probes).map(|probe| (probe.clone(), Who::Looker)));
     let came = session.round(round).await;
     let mut replies = came.replies;
     let mut others = replies.split_off(own);
@@ -214,7 +216,9 @@ async fn settle(
     let first = doing.next;
     let act = |index: usize| &doing.work.steps[first + index].act;
     let reboot = match doing.work.steps.get(first) {
-        Some(Step { act: Act::Reboot { boot }, timeout, .. }) if segment.end > first => Some((boot, *timeout)),
+        Some(Step { act: Act::Reboot { boot }, timeout, .. }) if segment.end > first => {
+            Some((boot, *timeout))
+        }
         _ => None,
     };
     let (slot, ledger) = (session.reach.slot.clone(), session.reach.ledger.clone());
@@ -269,7 +273,9 @@ fn segments(session: &Session, works: &[Doing]) -> Vec<Segment> {
             && !steps.first().is_some_and(is_reboot);
         all.push(Segment { doing, root, end, reads_back });
     }
-    let reboots = |segment: &Segment| works[segment.doing].work.steps.get(works[segment.doing].next).is_some_and(is_reboot);
+    let reboots = |segment: &Segment| {
+        works[segment.doing].work.steps.get(works[segment.doing].next).is_some_and(is_reboot)
+    };
     if all.iter().any(|segment| !reboots(segment)) {
         all.retain(|segment| !reboots(segment));
     } else {
@@ -345,7 +351,8 @@ async fn bring(session: &mut Session, doing: &mut Doing) {
             Err(error) => {
                 session.litter.extend(std::mem::take(&mut doing.staged).into_values().map(|it| it.path));
                 // Whose the host is matters more than why it takes no upload.
-                let error = if error.transient { error } else { check_hold(session, doing).await.unwrap_or(error) };
+                let error =
+                    if error.transient { error } else { check_hold(session, doing).await.unwrap_or(error) };
                 doing.finish(Err(error));
             }
         }
@@ -427,9 +434,9 @@ async fn read_edits(
             let before = wanted.get(&key).cloned().flatten();
             let after = match failed.get(&key) {
                 Some(error) => Err(error.clone()),
-                None => edit.apply(before.as_deref().unwrap_or_default()).map_err(|misfit| {
-                    Error::permanent(format!("`{path}` cannot be edited: {misfit}"))
-                }),
+                None => edit
+                    .apply(before.as_deref().unwrap_or_default())
+                    .map_err(|misfit| Error::permanent(format!("`{path}` cannot be edited: {misfit}"))),
             };
             let after = match after {
                 Ok(after) => after,
@@ -444,7 +451,8 @@ async fn read_edits(
             } else if escaped_size(&after) > INLINE {
                 match stage(session, after.as_slice().into()).await {
                     Ok(staged) => {
-                        doing.staged.insert(at, staged.clone());
+                        let before = doing.staged.insert(at, staged.clone());
+                        session.litter.extend(before.map(|before| before.path));
                         Some(With::Staged(staged))
                     }
                     Err(error) => {
@@ -493,7 +501,10 @@ fn sound(act: &Act) -> Result<(), Error> {
         Act::RemoveTree { path } if path.split('/').all(|part| matches!(part, "" | "." | "..")) => {
             return Err(Error::permanent(format!("`{path}` is everything there is, and is not removed")));
         }
-        Act::Edit { path, .. } | Act::Unpack { path, .. } | Act::Remove { path } | Act::RemoveTree { path } => {
+        Act::Edit { path, .. }
+        | Act::Unpack { path, .. }
+        | Act::Remove { path }
+        | Act::RemoveTree { path } => {
             sound_path(path)?;
             Vec::new()
         }

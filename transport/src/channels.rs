@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use fleet_engine::host::reach::Over;
-use fleet_engine::host::{HostReader, HostWriter, Holder, Hosts, Probe, Reach, Reply, Work};
+use fleet_engine::host::{Holder, HostReader, HostWriter, Hosts, Probe, Reach, Reply, Work};
 use fleet_engine::resource::{BoxFuture, Error};
 use futures_util::future::join_all;
 
@@ -61,10 +61,13 @@ impl Channels {
     /// made first, so that it is known which address answers; until [`close`](Channels::close) it also serves the key.
     pub async fn interactive(&self, reach: &Reach) -> Result<Command, Error> {
         let Over::Ssh(ssh) = &reach.over else {
-            return Err(Error::permanent(format!("`{}` is this machine: no connection is needed", reach.slot)));
+            return Err(Error::permanent(format!(
+                "`{}` is this machine: no connection is needed",
+                reach.slot
+            )));
         };
         let line = self.host(reach).line().await?;
-        self.shared.masters.interactive(&reach.slot, ssh, &line)
+        self.shared.masters.interactive(&reach.slot, ssh, &line).await
     }
 
     fn host(&self, reach: &Reach) -> Arc<Host> {

@@ -25,26 +25,25 @@ pub(crate) fn not_reached() -> Error {
 /// A step did not end in time.
 pub(crate) fn late(patience: Duration) -> Error {
     let message = format!("it did not end within {} seconds, and was ended", patience.as_secs());
-    Error::permanent(message).help("see on the host what it waits for; where it needs longer, say so by a timeout")
+    Error::permanent(message)
+        .help("see on the host what it waits for; where it needs longer, say so by a timeout")
 }
 
 /// The host is not ours.
 pub(crate) fn not_held(whose: Whose, slot: &str, ledger: &str, body: &[u8]) -> Error {
     let owner = Ledger::parse(body);
     match (whose, owner) {
-        (Whose::Nobodys, _) => {
-            Error::permanent(format!("the host has no ledger at `{ledger}`, so it is not `{slot}`'s to change"))
-                .help("apply again: the host is claimed first")
-        }
+        (Whose::Nobodys, _) => Error::permanent(format!(
+            "the host has no ledger at `{ledger}`, so it is not `{slot}`'s to change"
+        ))
+        .help("apply again: the host is claimed first"),
         (Whose::Newer, owner) => {
             let by = owner.map(|owner| format!(" (number {})", owner.fence)).unwrap_or_default();
             Error::permanent(format!("somebody with a newer lock works on this host{by}; nothing was done"))
                 .help("another run took the lock over: let it end, then plan again")
         }
-        (Whose::Unwritable, _) => {
-            Error::permanent(format!("the ledger at `{ledger}` cannot be written"))
-                .help("see who owns it: whoever claimed the host must be the one who works on it")
-        }
+        (Whose::Unwritable, _) => Error::permanent(format!("the ledger at `{ledger}` cannot be written"))
+            .help("see who owns it: whoever claimed the host must be the one who works on it"),
         (Whose::Others, Some(owner)) => {
             let Ledger { lineage, slot, since, by, .. } = owner;
             Error::permanent(format!(
@@ -100,7 +99,9 @@ fn what(act: &Act) -> String {
         Act::Run { program, .. } => format!("`{program}` failed"),
         Act::UserScript { .. } => "the script failed".to_owned(),
         Act::Reboot { .. } => "the host cannot be started anew".to_owned(),
-        Act::Claim(claim) => format!("the host cannot be claimed: its ledger `{}` cannot be made", claim.ledger),
+        Act::Claim(claim) => {
+            format!("the host cannot be claimed: its ledger `{}` cannot be made", claim.ledger)
+        }
         Act::Release(claim) => format!("the host cannot be given back: its ledger `{}` stays", claim.ledger),
     }
 }
@@ -108,13 +109,14 @@ fn what(act: &Act) -> String {
 /// What was tried, why it failed, and what to do about causes that everybody meets.
 fn explained(what: String, section: &Section) -> Error {
     let error = Error::permanent(format!("{what}{}", said(section)));
-    let complaint = String::from_utf8_lossy(&section.complaint);
+    // Shells differ in the case of what they say.
+    let complaint = String::from_utf8_lossy(&section.complaint).to_lowercase();
     let has = |text: &str| complaint.contains(text);
-    if has("No space left on device") || has("Disk quota exceeded") {
+    if has("no space left on device") || has("disk quota exceeded") {
         error.help("the disk of the host is full: make room there, then apply again")
-    } else if has("Read-only file system") {
+    } else if has("read-only file system") {
         error.help("that part of the host's disk cannot be written by anybody: choose another place")
-    } else if has("Permission denied") || has("Operation not permitted") || has("not permitted") {
+    } else if has("permission denied") || has("not permitted") {
         error.help("connect as somebody who may do this, or let root do it")
     } else {
         error

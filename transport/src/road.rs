@@ -55,7 +55,9 @@ impl Road {
                     .stderr(openssh::Stdio::piped())
                     .spawn()
                     .await
-                    .map_err(|error| Error::transient("no channel can be opened to the host").because(error))?;
+                    .map_err(|error| {
+                        Error::transient("no channel can be opened to the host").because(error)
+                    })?;
                 let pipes = (child.stdin().take(), child.stdout().take(), child.stderr().take());
                 let (Some(stdin), Some(stdout), Some(stderr)) = pipes else { return Err(no_pipes()) };
                 Ok(Channel {
@@ -107,8 +109,9 @@ fn local(words: &[&str]) -> Result<Channel, Error> {
         .process_group(0)
         .kill_on_drop(true)
         .spawn();
-    let mut child = started
-        .map_err(|error| Error::permanent(format!("`{program}` cannot be started: {error}")).because(error))?;
+    let mut child = started.map_err(|error| {
+        Error::permanent(format!("`{program}` cannot be started: {error}")).because(error)
+    })?;
     let pipes = (child.stdin.take(), child.stdout.take(), child.stderr.take());
     let (Some(stdin), Some(stdout), Some(stderr)) = pipes else { return Err(no_pipes()) };
     Ok(Channel {

@@ -119,14 +119,17 @@ impl Session {
     pub(crate) async fn upload(&mut self, source: Source) -> Result<String, Error> {
         let Some(link) = &self.link else { return Err(cut("")) };
         self.uploads += 1;
-        let Reach { root, ledger, .. } = &self.reach;
-        let name = self.uploads.to_string();
-        let uploaded = upload(&link.road, &format!("{root}{ledger}"), &self.run, &name, source).await;
-        if uploaded.as_ref().is_err_and(|error| error.transient) {
-            self.disconnect().await;
+        let (ledger, name) = (format!("{}{}", self.reach.root, self.reach.ledger), self.uploads.to_string());
+        let path = format!("{}.up-{}-{name}", self.reach.ledger, self.run);
+        let uploaded = upload(&link.road, &ledger, &self.run, &name, source).await;
+        if let Err(error) = uploaded {
+            self.litter.push(path);
+            if error.transient {
+                self.disconnect().await;
+            }
+            return Err(error);
         }
-        uploaded?;
-        Ok(format!("{}.up-{}-{name}", self.reach.ledger, self.run))
+        Ok(path)
     }
 
     /// Does all of it in one round trip, on each shell that is needed.
@@ -153,13 +156,20 @@ impl Session {
                 return (None, None);
             }
             let who = if root.works() { Who::Worker } else { Who::Looker };
-            let password = if lookers_are_root && root.has_lookers(round) { None } else { sudo_password.as_ref() };
+            let password =
+                if lookers_are_root && root.has_lookers(round) { None } else { sudo_password.as_ref() };
             let first = sudo.exchange(road, prefix, password, who, &root.body, root.patience).await;
             let again = part(true, false);
             if first.is_err() && !sudo.is_free() && root.has_lookers(round) && again.is_needed() {
                 // Those who look stay without an answer; the others have a password.
-                let second =
-                    sudo.exchange(road, prefix, sudo_password.as_ref(), Who::Worker, &again.body, again.patience);
+                let second = sudo.exchange(
+                    road,
+                    prefix,
+                    sudo_password.as_ref(),
+                    Who::Worker,
+                    &again.body,
+                    again.patience,
+                );
                 let second = second.await;
                 return (Some(again), Some(second));
             }
@@ -202,7 +212,11 @@ impl Session {
     }
 
     /// Waits until the host answers from another boot.
-    pub(crate) async fn wait_for_boot(&mut self, boot: &str, patience: Option<Duration>) -> Result<(), Error> {
+    pub(crate) async fn wait_for_boot(
+        &mut self,
+        boot: &str,
+        patience: Option<Duration>,
+    ) -> Result<(), Error> {
         let deadline = Instant::now() + patience.unwrap_or(REBOOT);
         let mut pause = Duration::from_millis(250);
         loop {
@@ -249,7 +263,8 @@ impl Part {
             round.jobs[*job].it.write(&mut body);
         }
         if !root && !litter.is_empty() {
-            let words: Vec<String> = litter.iter().map(|path| crate::script::frame::under_root(path)).collect();
+            let words: Vec<String> =
+                litter.iter().map(|path| crate::script::frame::under_root(path)).collect();
             body.push(&format!("rm -f -- {}\n", words.join(" ")));
         }
         let asking = Asking::new(probes.iter().map(|at| round.probes[*at].0.clone()).collect());
@@ -349,7 +364,9 @@ pub(crate) fn sound_path(path: &str) -> Result<(), Error> {
         return Err(no_text());
     }
     if !path.starts_with('/') {
-        return Err(Error::permanent(format!("`{path}` is no path from the root on: it must start with `/`")));
+        return Err(Error::permanent(format!(
+            "`{path}` is no path from the root on: it must start with `/`"
+        )));
     }
     Ok(())
 }
@@ -360,7 +377,7 @@ pub(crate) fn no_text() -> Error {
 
 /// Ends whatever a shell runs, and the shell.
 async fn stop(road: &Road, number: Option<&str>) {
-    const STOP: &str = r#"IFS= read -r n; kill -TERM -- "-$n"; sleep 1; kill -KILL -- "-$n""#;
+    const STOP: &str = r#"IFS= read -r n; for s in TERM KILL; do kill -s $s -- "-$n" || kill -$s "-$n" || exit 0; sleep 1; done"#;
     if let Some(number) = number {
         let line = format!("{number}\n");
         let stopping = road.feed(&["/bin/sh", "-c", STOP], line.as_bytes());

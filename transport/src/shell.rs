@@ -164,7 +164,8 @@ impl Shell {
         }
         let end = match end {
             End::Cut(_) => {
-                let rest = memmem::rfind(&err, mark.as_bytes()).map_or(&err[..], |at| &err[at + mark.len()..]);
+                let rest =
+                    memmem::rfind(&err, mark.as_bytes()).map_or(&err[..], |at| &err[at + mark.len()..]);
                 End::Cut(String::from_utf8_lossy(rest).trim().to_owned())
             }
             other => other,

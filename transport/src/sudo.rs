@@ -50,9 +50,8 @@ impl Sudo {
     /// Why somebody who only looks cannot be root.
     pub(crate) fn unseen(&self) -> Error {
         let why = self.denied.as_deref().map(|why| format!(" ({})", short(why))).unwrap_or_default();
-        Error::permanent(format!("it cannot be seen without root, and root takes a password here{why}")).help(
-            "let the user of the connection use `sudo` without a password; planning never sends one",
-        )
+        Error::permanent(format!("it cannot be seen without root, and root takes a password here{why}"))
+            .help("let the user of the connection use `sudo` without a password; planning never sends one")
     }
 
     /// The shell is of no use any more.

@@ -6,9 +6,9 @@ use std::io::{self, Read, Write};
 use std::sync::Arc;
 use std::time::Duration;
 
-use fleet_engine::resource::Error;
 use flate2::Compression;
 use flate2::write::GzEncoder;
+use fleet_engine::resource::Error;
 use sha2::{Digest, Sha256};
 use tokio::io::AsyncWriteExt;
 use tokio::sync::{Mutex, OnceCell, mpsc};
@@ -141,7 +141,9 @@ async fn look(path: String) -> Result<Local, Error> {
         Ok(Local { digest: hex(&hash.finalize()), is_gzip: first.unwrap_or_default() })
     });
     let read = reading.await.map_err(|error| Error::permanent("a file cannot be read").because(error))?;
-    read.map_err(|error| Error::permanent(format!("`{name}` on this machine cannot be read: {error}")).because(error))
+    read.map_err(|error| {
+        Error::permanent(format!("`{name}` on this machine cannot be read: {error}")).because(error)
+    })
 }
 
 fn is_gzip(bytes: &[u8]) -> bool {

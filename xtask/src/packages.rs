@@ -20,10 +20,17 @@ const NEEDED: &[Package] = &[
     Package { program: "busybox", debian: "busybox" },
     Package { program: "zsh", debian: "zsh" },
     Package { program: "shellcheck", debian: "shellcheck" },
+    Package { program: "ssh", debian: "openssh-client" },
+    Package { program: "sshd", debian: "openssh-server" },
+    Package { program: "sudo", debian: "sudo" },
+    Package { program: "strace", debian: "strace" },
 ];
 
 /// Debian keeps the programs of a PostgreSQL server off the path, in a directory for each version.
 const POSTGRESQL: &str = "/usr/lib/postgresql";
+
+/// Servers may be off the path of whoever is not root.
+const SERVERS: &str = "/usr/sbin";
 
 /// What has to be done about missing programs.
 #[derive(Debug, PartialEq, Eq)]
@@ -78,6 +85,7 @@ fn is_there(program: &str) -> bool {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let versions = std::fs::read_dir(POSTGRESQL).into_iter().flatten().flatten();
     let aside = versions.map(|version| version.path().join("bin"));
+    let aside = aside.chain([SERVERS.into()]);
     std::env::split_paths(&path).chain(aside).any(|directory| directory.join(program).is_file())
 }
 

@@ -187,8 +187,8 @@ theirs() {
   u=$(printf %b. "$p")
   (
     unset -f x take skip hello stats sums look links files names inside tree run theirs user
-    unset -f step complain synced place new like keep fill settle whose raise held listed unlisted claim release put \
-      edit directory kept lead unpack remove clear call script boot restart 2>/dev/null
+    unset -f step complain synced place new like keep down fill settle whose raise held listed claim release put \
+      edit directory kept lead unpack remove clear call boot restart 2>/dev/null
     umask 022
     eval "${u%.}"
   ) </dev/null

@@ -136,8 +136,18 @@ impl Job {
         if let Some(name) = &self.forget {
             lines.push(format!("step remove {inventory}/{}", quoted(name)));
         }
-        if !lines.is_empty() {
+        if lines.is_empty() {
+            return;
+        }
+        let uploads: Vec<String> =
+            self.tasks.iter().filter_map(|task| task.with.upload()).map(under_root).collect();
+        if uploads.is_empty() {
             frame.push(&format!("{}\nskip {}\n", lines.join(" &&\n"), frame.sent()));
+        } else {
+            // A file that changed is edited again, and what comes after it is still needed.
+            let (lines, uploads) = (lines.join(" &&\n"), uploads.join(" "));
+            let clean = format!("[ \"$s\" = {CHANGED} ] || rm -f -- {uploads}");
+            frame.push(&format!("s=0\n{lines}\n{clean}\nskip {}\n", frame.sent()));
         }
     }
 
@@ -178,6 +188,17 @@ impl Job {
             }
         }
         Outcome::Done
+    }
+}
+
+impl With {
+    /// Where the upload lies that it needs.
+    fn upload(&self) -> Option<&str> {
+        match self {
+            With::Staged(staged) => Some(&staged.path),
+            With::Edited { after: Some(after), .. } => after.upload(),
+            _ => None,
+        }
     }
 }
 

@@ -62,12 +62,16 @@ keep() {
   if [ -n "$2" ]; then chmod -- "$2" "$1"; fi
 }
 
+# Writes what was taken to a file. Some shells do not say why they cannot write, or not even that; `cat` does.
+down() {
+  printf %b "$p" | cat >"$1"
+}
+
 # Fills a file with what was sent, or with what was uploaded, which must be whole.
 fill() {
   if [ -z "$2" ]; then
     take
-    # Some shells do not say why they cannot write; `cat` does.
-    printf %b "$p" 2>/dev/null >"$1" || printf %b "$p" | cat >"$1"
+    down "$1"
   else
     cat -- "$2" >"$1" || return
     h=$(sums "$1") || return
@@ -88,7 +92,8 @@ put() {
     # What nobody asked for is kept as far as it can be.
     if [ -n "$O$G" ] && [ -z "$3$4" ]; then
       chown -- "$O:$G" "$t" 2>/dev/null || chown -- ":$G" "$t" 2>/dev/null
-      O= G=
+      O=
+      G=
     fi
     keep "$t" "${M:-644}" "$O" "$G"
   } && settle "$1" "$5" && return 0
@@ -267,8 +272,7 @@ claim() {
   q=${1%/*}
   directory "${q:-/}" '' '' '' || return
   t=$1.$5
-  # Some shells do not say why they cannot write; `cat` does.
-  { printf %b "$p" 2>/dev/null >"$t" || printf %b "$p" | cat >"$t"; } && chmod 644 "$t" && synced "$t" && {
+  down "$t" && chmod 644 "$t" && synced "$t" && {
     q=$(ln -- "$t" "$1" 2>&1) && {
       rm -f -- "$t"
       return 0
@@ -304,8 +308,7 @@ listed() {
   if [ ! -d "$1" ]; then
     mkdir -- "$1" && chmod 755 "$1" || return
   fi
-  new "$1/$2" && { printf %b "$p" 2>/dev/null >"$t" || printf %b "$p" | cat >"$t"; } && chmod 644 "$t" &&
-    mv -f -- "$t" "$1/$2"
+  new "$1/$2" && down "$t" && chmod 644 "$t" && mv -f -- "$t" "$1/$2"
 }
 
 # Which boot of the host this is.

@@ -3,4 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
 mod ask;
+mod local;
 mod shells;
+mod ssh;
+mod work;

@@ -42,12 +42,19 @@ fn every_script_passes_shellcheck() {
         .content("/a 'b'", Content::Whole)
         .content("/c", Content::Unless("d".into()))
         .names("/e")
+        .and(Read::Tree("/t".into()))
+        .and(Read::Inside("/i".into()))
         .tool(Tool::Sysctl, [Operand::new("kern.hostname").unwrap()])
         .and(Read::UserScript("exit 1".into()));
     let mut frame = Frame::new();
     frame.push(&start(MARK, "/Volumes/it's an image"));
     Asking::new(vec![probe]).write(&mut frame);
-    for (name, script) in [("questions", frame.script()), ("loader", LOADER)] {
+    let mut steps = Frame::new();
+    steps.push(&start(MARK, "/Volumes/it's an image"));
+    steps.push(WORK);
+    steps.push("H=\nI=0\n");
+    crate::work::every_step(&mut steps);
+    for (name, script) in [("questions", frame.script()), ("steps", steps.script()), ("loader", LOADER)] {
         let mut child = Command::new("shellcheck")
             .args(["-s", "sh", "-"])
             .stdin(Stdio::piped())

@@ -1,0 +1,256 @@
+//! Sessions with this machine.
+
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use std::time::Duration;
+
+use fleet_engine::host::probe::What;
+use fleet_engine::host::reach::Over;
+use fleet_engine::host::step::{Claim, Content, Keep, LocalFile};
+use fleet_engine::host::{
+    Act, Bytes, Content as Wanted, Edit, Holder, HostWriter, Hosts, Listed, Probe, Reach, Read, Reply, Step,
+    Work,
+};
+use fleet_engine::resource::Error;
+use fleet_transport::{Channels, Options};
+use futures_util::future::join_all;
+use sha2::{Digest, Sha256};
+
+pub(crate) const LEDGER: &str = "/ledgers/ledger";
+
+pub(crate) fn reach(root: &Path) -> Reach {
+    Reach {
+        slot: "fleet.desk[0]".into(),
+        over: Over::Local,
+        root: root.to_str().unwrap().into(),
+        ledger: LEDGER.into(),
+        sudo_password: None,
+    }
+}
+
+pub(crate) fn holder(fence: u64) -> Holder {
+    Holder { lineage: "state-1".into(), fence, by: "somebody@somewhere".into() }
+}
+
+pub(crate) fn work(acts: Vec<Act>, read_back: Probe) -> Work {
+    Work { listed: None, steps: acts.into_iter().map(Step::new).collect(), read_back }
+}
+
+pub(crate) fn claim() -> Work {
+    let claim = Claim { ledger: LEDGER.into(), slot: "fleet.desk[0]".into() };
+    work(vec![Act::Claim(claim)], Probe::new().content(LEDGER, Wanted::Whole))
+}
+
+pub(crate) fn write(path: &str, content: &[u8]) -> Act {
+    let content = Content::Bytes(Bytes(content.to_vec()));
+    Act::Write { path: path.into(), content, keep: Keep::default(), validate: None }
+}
+
+pub(crate) fn line(path: &str, line: &str) -> Act {
+    Act::Edit { path: path.into(), edit: Edit::Line { line: line.into(), present: true, matching: None } }
+}
+
+pub(crate) fn digest(bytes: &[u8]) -> String {
+    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// The content and the digest of the file that was asked for first.
+pub(crate) fn file(reply: &Result<Reply, Error>) -> (Option<Vec<u8>>, Option<String>) {
+    match &reply.as_ref().unwrap().path(0).unwrap().unwrap().what {
+        What::File(file) => (file.content.clone(), file.digest.clone()),
+        other => panic!("{other:?}"),
+    }
+}
+
+async fn claimed(channels: &Channels, root: &Path) -> std::sync::Arc<dyn HostWriter> {
+    let writer = channels.writer(&reach(root), &holder(1));
+    writer.work(claim()).await.unwrap();
+    writer
+}
+
+#[tokio::test]
+async fn a_thing_is_asked_for_made_read_back_and_removed() {
+    let root = tempfile::tempdir().unwrap();
+    let root = root.path();
+    let channels = Channels::new(&Options::default());
+    let reader = channels.reader(&reach(root));
+    let probe = || Probe::new().content("/it's", Wanted::Whole).and(Read::Line);
+    let reply = reader.ask(vec![probe()]).await.remove(0).unwrap();
+    assert_eq!(reply.path(0).unwrap(), None);
+    let known = reply.line(1).unwrap();
+    assert_eq!((&known.address, &known.host_key, known.user.is_empty()), (&None, &None, false));
+    let refused =
+        channels.writer(&reach(root), &holder(1)).work(work(vec![write("/it's", b"x")], probe())).await;
+    assert!(refused.unwrap_err().message.contains("no ledger"));
+    let writer = claimed(&channels, root).await;
+    let listed = Some(Listed { name: "0a".into(), line: Some("{}".into()) });
+    let made = writer.work(Work { listed, ..work(vec![write("/it's", b"a\0\n\xff")], probe()) }).await;
+    assert_eq!(file(&made), (Some(b"a\0\n\xff".to_vec()), Some(digest(b"a\0\n\xff"))));
+    let asked =
+        reader.ask(vec![Probe::new().and(Read::Inside(format!("{LEDGER}.d")))]).await.remove(0).unwrap();
+    assert_eq!(asked.inside(0).unwrap(), b"{}\n");
+    let gone = Some(Listed { name: "0a".into(), line: None });
+    let removed = Work { listed: gone, ..work(vec![Act::Remove { path: "/it's".into() }], probe()) };
+    assert_eq!(writer.work(removed).await.unwrap().path(0).unwrap(), None);
+    assert!(!root.join("ledgers/ledger.d/0a").exists());
+    channels.close().await;
+    assert!(reader.ask(vec![probe()]).await.remove(0).is_err());
+}
+
+#[tokio::test]
+async fn many_works_at_once_and_edits_of_one_file_all_arrive() {
+    let root = tempfile::tempdir().unwrap();
+    let root = root.path();
+    let channels = Channels::new(&Options::default());
+    let writer = claimed(&channels, root).await;
+    fs::write(root.join("shared"), "theirs\n").unwrap();
+    let works = (0..60).map(|i| match i % 3 {
+        0 => {
+            work(vec![line("/shared", &format!("line {i}"))], Probe::new().content("/shared", Wanted::Digest))
+        }
+        1 => work(
+            vec![write(&format!("/f{i}"), b"x"), line(&format!("/f{i}"), "y")],
+            Probe::new().content(format!("/f{i}"), Wanted::Whole),
+        ),
+        _ => work(
+            vec![Act::Run { program: "false".into(), arguments: vec![], input: Bytes::default() }],
+            Probe::new(),
+        ),
+    });
+    let results = join_all(works.map(|work| writer.work(work))).await;
+    for (i, result) in results.iter().enumerate() {
+        match i % 3 {
+            0 => assert!(result.is_ok(), "{i} {result:?}"),
+            1 => assert_eq!(file(result).0.unwrap(), b"x\ny\n", "{i}"),
+            _ => assert!(
+                result.as_ref().is_err_and(|error| error.message.contains("false") && !error.transient)
+            ),
+        }
+    }
+    let text = fs::read_to_string(root.join("shared")).unwrap();
+    assert_eq!(text.lines().count(), 21, "{text}");
+    channels.close().await;
+}
+
+#[tokio::test]
+async fn large_contents_take_a_channel_of_their_own() {
+    let root = tempfile::tempdir().unwrap();
+    let root = root.path();
+    let channels = Channels::new(&Options::default());
+    let writer = claimed(&channels, root).await;
+    let big: Vec<u8> = (0..50_000_000_u32).map(|i| (i % 251) as u8).collect();
+    let source = tempfile::NamedTempFile::new().unwrap();
+    fs::write(source.path(), &big).unwrap();
+    let local = |digest: String| LocalFile { path: source.path().to_str().unwrap().into(), digest };
+    let put = |digest: String| Act::Write {
+        path: "/bin".into(),
+        content: Content::Local(local(digest)),
+        keep: Keep { mode: Some(0o755), ..Keep::default() },
+        validate: None,
+    };
+    let wrong = writer.work(work(vec![put(digest(b"other"))], Probe::new())).await.unwrap_err();
+    assert!(wrong.message.contains("planned") && !wrong.transient, "{wrong}");
+    let probe = || Probe::new().content("/bin", Wanted::Digest);
+    let made = writer.work(work(vec![put(digest(&big))], probe())).await;
+    assert_eq!(file(&made), (None, Some(digest(&big))));
+    let bytes = writer
+        .work(work(vec![write("/mid", &big[..300_000])], Probe::new().content("/mid", Wanted::Whole)))
+        .await;
+    assert_eq!(file(&bytes).0.unwrap(), &big[..300_000]);
+    // A step that is not reached leaves nothing behind.
+    let no = Act::Run { program: "false".into(), arguments: vec![], input: Bytes::default() };
+    writer.work(work(vec![no, put(digest(&big))], probe())).await.unwrap_err();
+    writer.work(work(vec![], Probe::new())).await.unwrap();
+    let left: Vec<_> =
+        fs::read_dir(root.join("ledgers")).unwrap().map(|it| it.unwrap().file_name()).collect();
+    assert_eq!(left, ["ledger"]);
+    assert_eq!(fs::metadata(root.join("bin")).unwrap().mode() & 0o777, 0o755);
+    channels.close().await;
+}
+
+#[tokio::test]
+async fn a_step_that_hangs_is_ended_and_the_next_one_works() {
+    let root = tempfile::tempdir().unwrap();
+    let root = root.path();
+    let channels = Channels::new(&Options::default());
+    let writer = claimed(&channels, root).await;
+    let number = root.join("number");
+    let script = format!("echo $$ >'{}'; sleep 98765", number.display());
+    let mut hangs = work(vec![Act::UserScript { script: Bytes(script.into()) }], Probe::new());
+    hangs.steps[0].timeout = Some(Duration::from_millis(300));
+    let error = writer.work(hangs).await.unwrap_err();
+    assert!(error.message.contains("did not end within") && !error.transient, "{error}");
+    let after = writer.work(work(vec![write("/a", b"x")], Probe::new().content("/a", Wanted::Whole))).await;
+    assert_eq!(file(&after).0.unwrap(), b"x");
+    let sleeping = std::process::Command::new("pgrep").args(["-f", "sleep 98765"]).output().unwrap();
+    assert!(sleeping.stdout.is_empty(), "{sleeping:?}");
+    channels.close().await;
+}
+
+#[tokio::test]
+async fn a_shell_that_dies_is_replaced() {
+    let root = tempfile::tempdir().unwrap();
+    let root = root.path();
+    let channels = Channels::new(&Options::default());
+    let writer = claimed(&channels, root).await;
+    let kill = Act::UserScript { script: Bytes(b"kill -9 $$".to_vec()) };
+    let error = writer.work(work(vec![kill], Probe::new())).await.unwrap_err();
+    assert!(error.transient && error.message.contains("not known"), "{error}");
+    let reader = channels.reader(&reach(root));
+    let asked = reader.ask(vec![Probe::new().content(LEDGER, Wanted::Whole)]).await.remove(0);
+    assert!(file(&asked).0.is_some());
+    channels.close().await;
+}
+
+#[tokio::test]
+async fn a_host_comes_back_from_its_reboot() {
+    let root = tempfile::tempdir().unwrap();
+    let root = root.path();
+    fs::create_dir_all(root.join("proc/sys/kernel/random")).unwrap();
+    let boot = root.join("proc/sys/kernel/random/boot_id");
+    fs::write(&boot, "boot-1\n").unwrap();
+    let channels = Channels::new(&Options::default());
+    let writer = claimed(&channels, root).await;
+    let reboot = |boot: &str| Act::Reboot { boot: boot.into() };
+    let probe = || Probe::new().content("/proc/sys/kernel/random/boot_id", Wanted::Whole);
+    // Another boot already: nothing is done.
+    let acts = vec![write("/before", b""), reboot("boot-0"), write("/after", b"")];
+    assert_eq!(file(&writer.work(work(acts, probe())).await).0.unwrap(), b"boot-1\n");
+    assert!(root.join("before").exists() && root.join("after").exists());
+    channels.close().await;
+}
+
+#[tokio::test]
+async fn trees_have_digests_that_change_with_everything_below() {
+    use std::os::unix::fs::{PermissionsExt, symlink};
+    let root = tempfile::tempdir().unwrap();
+    let root = root.path();
+    let channels = Channels::new(&Options::default());
+    let reader = channels.reader(&reach(root));
+    let probe = || Probe::new().and(Read::Tree("/t".into()));
+    let ask = async || reader.ask(vec![probe()]).await.remove(0).unwrap().tree(0).unwrap().map(str::to_owned);
+    assert_eq!(ask().await, None);
+    fs::create_dir_all(root.join("t/a b")).unwrap();
+    let mut seen = vec![ask().await.unwrap()];
+    let mut changed = async |what: &str| {
+        let now = ask().await.unwrap();
+        assert!(!seen.contains(&now), "{what}");
+        seen.push(now);
+    };
+    fs::write(root.join("t/a b/-f"), "x").unwrap();
+    changed("a file").await;
+    fs::write(root.join("t/a b/-f"), "y").unwrap();
+    changed("its content").await;
+    fs::set_permissions(root.join("t/a b/-f"), fs::Permissions::from_mode(0o711)).unwrap();
+    changed("its mode").await;
+    fs::rename(root.join("t/a b/-f"), root.join("t/a b/g")).unwrap();
+    changed("its name").await;
+    symlink("x", root.join("t/l")).unwrap();
+    changed("a link").await;
+    fs::remove_file(root.join("t/l")).unwrap();
+    symlink("y", root.join("t/l")).unwrap();
+    changed("where it leads").await;
+    assert_eq!(ask().await, ask().await);
+    channels.close().await;
+}

@@ -48,6 +48,7 @@ impl Link {
                 (Road::Ssh(master.session()), line, Some(master))
             }
         };
+        let line = Line { lineage: reach.lineage.clone(), ..line };
         let user = Shell::open(&road, &reach.root).await?;
         let is_root = line.user == "root";
         Ok(Link { road, line, is_root, user, master })

@@ -15,7 +15,7 @@ use crate::host::ledger;
 use crate::provider::Session;
 use crate::reference::HOST_ATTRIBUTES;
 use crate::schema::Sort;
-use crate::scope::{NodeId, NodeItem, ScopeId, Scopes};
+use crate::scope::{Node, NodeId, NodeItem, ScopeId, Scopes};
 use crate::plan::Options;
 use crate::state::{Recorded, State};
 
@@ -206,18 +206,22 @@ impl<'c> Walk<'_, 'c> {
         host
     }
 
-    /// A host that its slot has no use for any more is still reached, until it is given back.
-    pub(super) fn lines_of_hosts_that_go(&mut self, fleet: &'c Fleet, scope: ScopeId, place: u32) {
-        let is_of = |slot: &ScopePath| {
-            matches!(slot.steps().last(), Some(ScopeStep::Fleet(name, _)) if *name == fleet.name.name)
-        };
+    /// A host that its slot has no use for any more is still reached, until it is given back. By now everything is known
+    /// that a connection may refer to.
+    pub(super) fn lines_of_hosts_that_go(&mut self) {
+        if self.blocks_only() {
+            return;
+        }
         for Held { slot, machine, value, .. } in self.settle.memory().hosts.clone() {
-            if !is_of(&slot) || self.expansion.machines.get(&slot) == machine.as_ref() {
+            let Some(ScopeStep::Fleet(name, _)) = slot.steps().last() else { continue };
+            let node = self.expansion.scopes.fleet(name).map(|node| *self.expansion.scopes.node(node));
+            let Some(Node { item: NodeItem::Fleet(fleet, _), scope, .. }) = node else { continue };
+            if self.expansion.machines.get(&slot) == machine.as_ref() {
                 continue;
             }
-            let mut view = View::of(scope, place, &ONCE);
+            let mut view = View::of(scope, 0, &ONCE);
             view.host = Some(&value);
-            let session = Session::on_host(slot, machine);
+            let session = Session::on_host(slot.clone(), machine);
             let line = self.line(fleet, &session, view, &value, false);
             self.expansion.lines.insert(session, line);
         }

@@ -9,7 +9,7 @@ use fleet_cli::Exit;
 use fleet_engine::schema::{Catalog, Place, Sort};
 use serde_json::Value as Json;
 
-use super::tree::{Tree, stamps, tree};
+use super::tree::{Tree, same, stamps, tree, without_ledgers};
 use crate::laws::{Steps, steps};
 use crate::support::{Site, providers};
 
@@ -138,11 +138,14 @@ impl Local {
         assert_eq!(self.site.fleet(["plan"]).ok().lines().next(), Some("No changes."));
     }
 
+    /// All of the root, but for ledgers.
     fn tree(&self) -> Tree {
-        let mut tree = tree(&self.root);
-        // Directories for ledgers may stay where hosts were.
-        tree.retain(|path, _| path != "var/tmp/fleet");
-        tree
+        without_ledgers(tree(&self.root))
+    }
+
+    /// Whether the host has a ledger, or anything beside it.
+    fn is_held(&self) -> bool {
+        fs::read_dir(self.root.join("var/tmp/fleet")).unwrap().next().is_some()
     }
 }
 
@@ -172,7 +175,7 @@ fn every_kind_is_made_kept_changed_and_removed() {
     local.check_converged();
     let once = stamps(&local.root);
     assert_eq!(local.apply().lines().next(), Some("No changes."));
-    assert_eq!(stamps(&local.root), once);
+    same(&stamps(&local.root), &once, "nothing is done twice");
 
     local.put(INSIDE, "2");
     let changed: Vec<String> = local.steps().into_keys().collect();
@@ -200,23 +203,26 @@ fn every_kind_is_made_kept_changed_and_removed() {
     let hosts = left.get_mut("etc/hosts").unwrap();
     assert_eq!(hosts.content, "127.0.0.1 localhost\\n");
     hosts.content = before["etc/hosts"].content.clone();
-    left.retain(|path, _| !path.starts_with("var/tmp/fleet/"));
-    assert_eq!(left, before);
+    same(&left, &before, "all is gone");
+    assert!(local.is_held());
     local.site.fleet(["destroy", "--auto-approve"]).ok();
-    assert_eq!(local.tree().keys().collect::<Vec<_>>(), before.keys().collect::<Vec<_>>());
+    assert!(!local.is_held());
 }
 
 #[test]
 fn destroy_leaves_nothing_and_can_be_repeated() {
     let local = Local::new();
-    let before = local.tree();
+    let mut before = local.tree();
+    // What was in the way is not ours to bring back.
+    before.get_mut("etc/hosts").unwrap().content = "127.0.0.1 localhost\\n".to_owned();
     for _ in 0..2 {
         local.apply();
         local.site.fleet(["destroy", "--auto-approve"]).ok();
-        let after = local.tree();
-        assert_eq!(after.keys().collect::<Vec<_>>(), before.keys().collect::<Vec<_>>());
-        assert_eq!(local.site.fleet(["destroy", "--auto-approve"]).ok(), "No changes.\n");
-        assert_eq!(local.tree(), after);
+        same(&local.tree(), &before, "all is gone");
+        assert!(!local.is_held());
+        let again = local.site.fleet(["destroy", "--auto-approve"]).ok();
+        assert_eq!(again, "No changes.\n");
+        same(&local.tree(), &before, "all is gone");
     }
 }
 
@@ -254,7 +260,7 @@ fn every_kind_is_mended() {
         assert_eq!(planned, [format!("fleet.this[\"here\"].{thing}")], "{at}");
         assert_eq!(local.site.fleet(["plan", "--detailed-exitcode"]).exit, Exit::Changes);
         local.apply();
-        assert_eq!(local.tree(), good, "{at} {thing}");
+        same(&local.tree(), &good, thing);
     }
     local.check_converged();
 }
@@ -264,11 +270,10 @@ fn a_plan_writes_nothing_on_the_host() {
     let local = Local::new();
     let look = |what: &str| {
         let before = stamps(&local.root);
-        local.site.fleet_words(&[]);
         for words in [&["plan"][..], &["plan", "--destroy"], &["plan", "--refresh-only"], &["plan", "--out", "p"]] {
             local.site.fleet_words(words).ok();
         }
-        assert_eq!(stamps(&local.root), before, "{what}");
+        same(&stamps(&local.root), &before, what);
     };
     look("nothing is there yet");
     local.apply();
@@ -294,7 +299,7 @@ fn a_host_whose_state_is_lost_is_nobody_elses_to_take() {
         assert!(ran.stderr.contains("Only if that state is lost for good: remove `/var/tmp/fleet/ledger`"));
         assert!(!ran.stdout.contains("No changes."), "{}", ran.stdout);
     }
-    assert_eq!(stamps(&local.root), before);
+    same(&stamps(&local.root), &before, "nobody's but the holder's");
     fs::remove_file(local.root.join("var/tmp/fleet/ledger")).unwrap();
     local.apply();
     local.check_converged();

@@ -1,6 +1,7 @@
 //! Directories with all that is in them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::{Debug, Display};
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
@@ -51,4 +52,24 @@ pub(super) fn stamps(root: &Path) -> Stamps {
     let mut found = Stamps::new();
     add(&mut found, root, root);
     found
+}
+
+/// Both are equal; if not, only what differs is shown.
+#[track_caller]
+pub(super) fn same<T: Debug + PartialEq>(
+    left: &BTreeMap<String, T>,
+    right: &BTreeMap<String, T>,
+    about: impl Display,
+) {
+    let paths: BTreeSet<&String> = left.keys().chain(right.keys()).collect();
+    let differ = paths.into_iter().filter(|path| left.get(*path) != right.get(*path));
+    let told: Vec<String> =
+        differ.map(|path| format!("{path}: {:?} and {:?}", left.get(path), right.get(path))).collect();
+    assert!(told.is_empty(), "{about}:\n{}", told.join("\n"));
+}
+
+/// Without the ledgers of hosts and what lies beside them.
+pub(super) fn without_ledgers(mut tree: Tree) -> Tree {
+    tree.retain(|path, _| !path.starts_with("var/tmp/fleet"));
+    tree
 }

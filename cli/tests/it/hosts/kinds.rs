@@ -221,7 +221,7 @@ fn destroy_leaves_nothing_and_can_be_repeated() {
         same(&local.tree(), &before, "all is gone");
         assert!(!local.is_held());
         let again = local.site.fleet(["destroy", "--auto-approve"]).ok();
-        assert_eq!(again, "No changes.\n");
+        assert_eq!(again.lines().last(), Some("No changes."));
         same(&local.tree(), &before, "all is gone");
     }
 }
@@ -295,9 +295,8 @@ fn a_host_whose_state_is_lost_is_nobody_elses_to_take() {
     for words in [&["plan"][..], &["apply", "--auto-approve"]] {
         let ran = local.site.fleet_words(words);
         assert_eq!(ran.exit, Exit::Failed, "{ran:?}");
-        assert!(ran.stderr.contains("`here` is held by `fleet.this[\"here\"]` of the state "), "{}", ran.stderr);
-        assert!(ran.stderr.contains("Only if that state is lost for good: remove `/var/tmp/fleet/ledger`"));
-        assert!(!ran.stdout.contains("No changes."), "{}", ran.stdout);
+        assert!(ran.stdout.contains("`here` is held by `fleet.this[\"here\"]` of the state "), "{}", ran.stdout);
+        assert!(ran.stdout.contains("Only if that state is lost for good: remove `/var/tmp/fleet/ledger`"));
     }
     same(&stamps(&local.root), &before, "nobody's but the holder's");
     fs::remove_file(local.root.join("var/tmp/fleet/ledger")).unwrap();
@@ -311,7 +310,7 @@ fn scripts_of_users_are_not_run_by_a_plan_that_only_reads() {
     local.apply();
     let ran = local.site.fleet(["plan", "--read-only"]);
     assert_eq!(ran.exit, Exit::Failed, "{ran:?}");
-    assert!(ran.stderr.contains("a script of yours would have to be run"), "{}", ran.stderr);
+    assert!(ran.stdout.contains("a script of yours would have to be run"), "{}", ran.stdout);
     let without = ["plan", "--read-only", "--exclude", "fleet.this[\"here\"].host_command.c"];
     local.site.fleet(without).ok();
 }

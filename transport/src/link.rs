@@ -41,13 +41,14 @@ impl Link {
     /// Connects. `host_key` is what the host proved to be before in the same run.
     pub(crate) async fn make(reach: &Reach, host_key: Option<&str>, shared: &Shared) -> Result<Link, Error> {
         let _turn = shared.connects.acquire().await;
-        let (road, line, master) = match &reach.over {
+        let (road, mut line, master) = match &reach.over {
             Over::Local => (Road::Local, Line::default(), None),
             Over::Ssh(ssh) => {
                 let (master, line) = shared.masters.connect(&reach.slot, ssh, host_key).await?;
                 (Road::Ssh(master.session()), line, Some(master))
             }
         };
+        line.lineage.clone_from(&reach.lineage);
         let user = Shell::open(&road, &reach.root).await?;
         let is_root = line.user == "root";
         Ok(Link { road, line, is_root, user, master })

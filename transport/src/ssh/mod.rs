@@ -128,6 +128,7 @@ impl Masters {
             host_key,
             pinned: ssh.host_key.is_some(),
             user: ssh.user.clone().unwrap_or_default(),
+            ..Line::default()
         };
         if let Some(kept) = &corner.kept {
             let note = format!("{address}\n{}\n", line.host_key.as_deref().unwrap_or_default());
@@ -204,7 +205,10 @@ async fn resume(socket: &Path, ssh: &Ssh) -> Option<(Master, Line)> {
         return None;
     }
     let user = ssh.user.clone().unwrap_or_default();
-    Some((master, Line { address: Some(address), host_key, pinned: ssh.host_key.is_some(), user }))
+    Some((
+        master,
+        Line { address: Some(address), host_key, pinned: ssh.host_key.is_some(), user, ..Line::default() },
+    ))
 }
 
 /// Gives the socket of a connection that is kept its name. Two runs that connect at once do not get in each other's way:

@@ -25,6 +25,7 @@ pub(crate) fn reach(root: &Path) -> Reach {
         over: Over::Local,
         root: root.to_str().unwrap().into(),
         ledger: LEDGER.into(),
+        lineage: Some("state-1".into()),
         sudo_password: None,
     }
 }

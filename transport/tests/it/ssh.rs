@@ -247,7 +247,7 @@ async fn latency_is_paid_as_often_for_many_things_as_for_one() {
         "1 thing: {near_one:?}, {far_one:?} from afar; 200 things: {near_many:?}, {far_many:?} from afar"
     );
     let (one, many) = (far_one.saturating_sub(near_one), far_many.saturating_sub(near_many));
-    assert!(many < one + Duration::from_millis(20), "{one:?} {many:?}");
+    assert!(many < one + Duration::from_millis(60), "{one:?} {many:?}");
     channels.close().await;
 }
 

@@ -41,9 +41,10 @@ struct Reading(Arc<Host>);
 struct Writing(Arc<Host>, Holder);
 
 impl Channels {
-    /// No connections yet.
+    /// No connections yet. The process may open more files from now on.
     #[must_use]
     pub fn new(options: &Options) -> Channels {
+        crate::limit::raise();
         Channels { shared: Arc::new(Shared::new(Masters::new(options.keep))), hosts: Mutex::default() }
     }
 

@@ -22,6 +22,9 @@ type Listed = Result<Option<Vec<Vec<u8>>>, Error>;
 /// What is read of one file at most.
 pub const MOST: usize = 1 << 20;
 
+/// So many bytes of paths go into one call: systems bound what a program is given.
+const CALL: usize = 100 << 10;
+
 /// Questions that travel together. What several ask is asked once.
 #[derive(Debug)]
 pub struct Asking {
@@ -86,8 +89,8 @@ impl Asking {
     /// Adds them to a frame.
     pub fn write(&self, frame: &mut Frame) {
         let all = |words: &mut dyn Iterator<Item = String>| words.collect::<Vec<_>>().join(" ");
-        if !self.paths.is_empty() {
-            let pairs = self.paths.iter().map(|(path, content)| {
+        for paths in self.calls() {
+            let pairs = paths.iter().map(|(path, content)| {
                 let wanted = match content {
                     Content::Nothing => ".",
                     Content::Digest => "=",
@@ -118,12 +121,20 @@ impl Asking {
         }
     }
 
-    /// The paths whose content is wanted.
-    fn files(&self) -> impl Iterator<Item = (&String, &Content)> {
-        self.paths
-            .iter()
-            .filter(|(_, content)| *content != Content::Nothing)
-            .map(|(path, content)| (path, content))
+    /// The paths, as many at a time as go into one call.
+    fn calls(&self) -> impl Iterator<Item = &[(String, Content)]> {
+        let mut rest = &self.paths[..];
+        std::iter::from_fn(move || {
+            let mut bytes = 0;
+            let fits = |(path, _): &&(String, Content)| {
+                bytes += path.len() + 80;
+                bytes <= CALL
+            };
+            let count = rest.iter().take_while(fits).count().max(1).min(rest.len());
+            let call;
+            (call, rest) = rest.split_at(count);
+            (count > 0).then_some(call)
+        })
     }
 
     /// Whether there is nothing that a shell has to do.
@@ -199,62 +210,72 @@ impl Asking {
         &self,
         next: &mut impl FnMut() -> Result<Section, Error>,
     ) -> Result<BTreeMap<String, Seen>, Error> {
-        let mut seen = BTreeMap::new();
-        if self.paths.is_empty() {
-            return Ok(seen);
+        let mut all = BTreeMap::new();
+        for paths in self.calls() {
+            all.extend(seen(paths, next)?);
         }
-        let look = next()?;
-        let text = String::from_utf8_lossy(&look.body).into_owned();
-        let mut lines = text.lines();
-        if look.word == "changed" {
-            let unknown = |path: &str| Seen { found: Err(changing(path)), unread: None };
-            return Ok(self.paths.iter().map(|(path, _)| (path.clone(), unknown(path))).collect());
-        }
-        let (signs, readable) = (lines.next().unwrap_or_default(), lines.next().unwrap_or_default());
-        for ((path, _), sign) in self.paths.iter().zip(signs.chars()) {
-            let found = match sign {
-                '0' => Ok(None),
-                '1' => lines.next().and_then(found).map(Some).ok_or_else(|| changing(path)),
-                _ => Err(denied(path)),
-            };
-            seen.insert(path.clone(), Seen { found, unread: None });
-        }
-        for (path, _) in &self.paths {
-            let found = seen.get_mut(path).map(|seen| &mut seen.found);
-            if let Some(Ok(Some(Found { what: What::Link(target), .. }))) = found {
-                let body = next()?.body;
-                *target = body.strip_suffix(b"\n").map(<[u8]>::to_vec).unwrap_or(body);
-            }
-        }
-        let digests = if readable.contains('1') { Some(next()?) } else { None };
-        let has_changed = digests.as_ref().is_some_and(|section| section.word == "changed");
-        let digests = digests.map(|section| section.body).unwrap_or_default();
-        let digests = String::from_utf8_lossy(&digests);
-        let mut digests = digests.lines();
-        for ((path, content), sign) in self.files().zip(readable.chars()) {
-            let Some(seen) = seen.get_mut(path) else { continue };
-            match sign {
-                '1' if has_changed => seen.unread = Some(changing(path)),
-                '1' => {
-                    let digest = digests.next().unwrap_or_default();
-                    let is_sent = match content {
-                        Content::Unless(expected) => digest != expected,
-                        Content::Whole => true,
-                        Content::Digest | Content::Nothing => false,
-                    };
-                    let body = if is_sent { Some(next()?.body) } else { None };
-                    if let Ok(Some(Found { what: What::File(file), .. })) = &mut seen.found {
-                        file.digest = Some(digest.to_owned());
-                        file.size = file.size.max(body.as_ref().map_or(0, Vec::len) as u64);
-                        file.content = body.filter(|content| content.len() <= MOST);
-                    }
-                }
-                '0' => seen.unread = Some(unreadable(path)),
-                _ => {}
-            }
-        }
-        Ok(seen)
+        Ok(all)
     }
+}
+
+/// What came of one call.
+fn seen(
+    paths: &[(String, Content)],
+    next: &mut impl FnMut() -> Result<Section, Error>,
+) -> Result<BTreeMap<String, Seen>, Error> {
+    let files = || paths.iter().filter(|(_, content)| *content != Content::Nothing);
+    let mut seen = BTreeMap::new();
+    let look = next()?;
+    let text = String::from_utf8_lossy(&look.body).into_owned();
+    let mut lines = text.lines();
+    if look.word == "changed" {
+        let unknown = |path: &str| Seen { found: Err(changing(path)), unread: None };
+        return Ok(paths.iter().map(|(path, _)| (path.clone(), unknown(path))).collect());
+    }
+    let (signs, readable) = (lines.next().unwrap_or_default(), lines.next().unwrap_or_default());
+    for ((path, _), sign) in paths.iter().zip(signs.chars()) {
+        let found = match sign {
+            '0' => Ok(None),
+            '1' => lines.next().and_then(found).map(Some).ok_or_else(|| changing(path)),
+            _ => Err(denied(path)),
+        };
+        seen.insert(path.clone(), Seen { found, unread: None });
+    }
+    for (path, _) in paths {
+        let found = seen.get_mut(path).map(|seen| &mut seen.found);
+        if let Some(Ok(Some(Found { what: What::Link(target), .. }))) = found {
+            let body = next()?.body;
+            *target = body.strip_suffix(b"\n").map(<[u8]>::to_vec).unwrap_or(body);
+        }
+    }
+    let digests = if readable.contains('1') { Some(next()?) } else { None };
+    let has_changed = digests.as_ref().is_some_and(|section| section.word == "changed");
+    let digests = digests.map(|section| section.body).unwrap_or_default();
+    let digests = String::from_utf8_lossy(&digests);
+    let mut digests = digests.lines();
+    for ((path, content), sign) in files().zip(readable.chars()) {
+        let Some(seen) = seen.get_mut(path) else { continue };
+        match sign {
+            '1' if has_changed => seen.unread = Some(changing(path)),
+            '1' => {
+                let digest = digests.next().unwrap_or_default();
+                let is_sent = match content {
+                    Content::Unless(expected) => digest != expected,
+                    Content::Whole => true,
+                    Content::Digest | Content::Nothing => false,
+                };
+                let body = if is_sent { Some(next()?.body) } else { None };
+                if let Ok(Some(Found { what: What::File(file), .. })) = &mut seen.found {
+                    file.digest = Some(digest.to_owned());
+                    file.size = file.size.max(body.as_ref().map_or(0, Vec::len) as u64);
+                    file.content = body.filter(|content| content.len() <= MOST);
+                }
+            }
+            '0' => seen.unread = Some(unreadable(path)),
+            _ => {}
+        }
+    }
+    Ok(seen)
 }
 
 /// What satisfies both.

@@ -369,8 +369,9 @@ async fn stage(session: &mut Session, bytes: Arc<[u8]>) -> Result<Staged, Error>
 
 async fn local(session: &mut Session, file: &LocalFile) -> Result<Staged, Error> {
     let shared = session.shared.clone();
-    let known = shared.digests.check(&file.path, &file.digest).await?;
-    let path = session.upload(Source::File(file.path.clone())).await?;
+    let source = shared.directory.join(&file.path).to_string_lossy().into_owned();
+    let known = shared.digests.check(&source, &file.digest).await?;
+    let path = session.upload(Source::File(source)).await?;
     Ok(Staged { path, digest: file.digest.clone(), is_gzip: known.is_gzip })
 }
 

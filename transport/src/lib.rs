@@ -13,6 +13,7 @@ mod chance;
 mod channels;
 mod failure;
 mod host;
+mod limit;
 mod link;
 mod road;
 pub mod script;

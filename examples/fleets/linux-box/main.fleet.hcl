@@ -40,7 +40,7 @@ fleet "cache" {
   module "layout" {
     source  = "./modules/service"
     name    = "build-cache"
-    version = "1.4.0"
+    release = "1.4.0"
   }
 
   resource "host_file" "settings" {

@@ -137,7 +137,7 @@ fn linux_box() {
     let arch = Command::new("uname").arg("-m").output().unwrap();
     let settings = machine.read("etc/build-cache/settings.json");
     assert!(settings.contains(String::from_utf8(arch.stdout).unwrap().trim()), "{settings}");
-    // Another version.
+    // Another release.
     edit(&desk.site, "main.fleet.hcl", "1.4.0", "1.5.0");
     desk.apply();
     desk.check_converged();

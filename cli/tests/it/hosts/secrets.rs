@@ -157,17 +157,17 @@ fn no_secret_is_told_to_a_process_of_its_own_either() {
 
 #[test]
 fn planted_leaks_are_found() {
-    let (desk, search) = desk();
-    let ((), seen) = watched(&search, || {
-        let mut planted = Command::new("/bin/sleep").arg("0.3").env("LEAK", PASSWORD).spawn().unwrap();
-        let mut told = Command::new("/bin/sh");
-        told.args(["-c", "sleep 0.3; :", SCRIPT]).stdout(Stdio::null());
-        told.status().unwrap();
-        planted.wait().unwrap();
+    // Other tests look at the same processes, for secrets of theirs.
+    let (planted, told) = ("planted-in-the-environment", "planted-among-the-arguments");
+    let ((), seen) = watched(&Search::new(&[planted, told]), || {
+        let mut sleep = Command::new("/bin/sleep").arg("0.3").env("LEAK", planted).spawn().unwrap();
+        Command::new("/bin/sh").args(["-c", "sleep 0.3; :", told]).stdout(Stdio::null()).status().unwrap();
+        sleep.wait().unwrap();
     });
     let found: BTreeSet<&str> = seen.iter().map(|(secret, _)| secret.as_str()).collect();
-    assert_eq!(found, BTreeSet::from([PASSWORD, SCRIPT]));
-    // What is not marked as secret is seen in the plan, the state, the ledger's list and the saved plan.
+    assert_eq!(found, BTreeSet::from([planted, told]));
+    // What is not marked as secret is seen in the plan, the saved plan, the state and the list of the host.
+    let (desk, search) = desk();
     let text = desk.site.read(super::desk::MAIN);
     let leaking = text.replace("content = secret.script", &format!("content = {SCRIPT:?}"));
     desk.site.write(super::desk::MAIN, &leaking);

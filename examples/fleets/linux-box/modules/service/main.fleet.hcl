@@ -1,27 +1,27 @@
-# Where a service of our own lives: a directory for each version, and a link to the one in use.
+# Where a service of our own lives: a directory for each release, and a link to the one in use.
 
 variable "name" {
   type = string
 }
 
-variable "version" {
+variable "release" {
   type = string
 }
 
-resource "host_directory" "versions" {
+resource "host_directory" "home" {
   path = "/opt/${var.name}"
   sudo = true
 }
 
-resource "host_directory" "version" {
-  path = "${host_directory.versions.path}/${var.version}"
+resource "host_directory" "release" {
+  path = "${host_directory.home.path}/${var.release}"
   sudo = true
 }
 
-# Another version is another directory; the link moves to it in one step.
+# Another release is another directory; the link moves to it in one step.
 resource "host_link" "current" {
-  path   = "${host_directory.versions.path}/current"
-  target = basename(host_directory.version.path)
+  path   = "${host_directory.home.path}/current"
+  target = basename(host_directory.release.path)
   sudo   = true
 }
 

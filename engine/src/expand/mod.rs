@@ -257,6 +257,7 @@ pub fn expand<'c>(
     for node in order {
         walk.node(*node);
     }
+    walk.lines_of_hosts_that_go();
     walk.unique_hostnames();
     walk.unique_machines();
     (walk.expansion, tidy(walk.diagnostics))

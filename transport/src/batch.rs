@@ -73,9 +73,8 @@ impl Doing {
     /// About how many bytes it takes.
     pub(crate) fn size(&self) -> usize {
         let of_step = |step: &Step| match &step.act {
-            Act::Write { content: Content::Bytes(bytes), .. } => {
-                let size = escaped_size(&bytes.0);
-                if size > INLINE { 300 } else { size + 300 }
+            Act::Write { content: Content::Bytes(bytes), .. } if !is_long(&bytes.0) => {
+                escaped_size(&bytes.0) + 300
             }
             Act::Run { input, .. } => escaped_size(&input.0) + 300,
             Act::UserScript { script } => escaped_size(&script.0) + 300,
@@ -191,11 +190,16 @@ async fn ask_along(
     let mut replies = came.replies;
     let mut others = replies.split_off(own);
     let is_lost = |reply: &Result<Reply, Error>| reply.as_ref().is_err_and(|error| error.transient);
-    if others.iter().any(is_lost) && session.connect().await.is_ok() {
+    let lost: Vec<usize> = (0..others.len()).filter(|at| is_lost(&others[*at])).collect();
+    if !lost.is_empty() {
         let probes = round.probes.split_off(own);
-        let lost: Vec<usize> = (0..others.len()).filter(|at| is_lost(&others[*at])).collect();
         let again = Round { probes: lost.iter().map(|at| probes[*at].clone()).collect(), ..Round::default() };
-        for (at, reply) in lost.into_iter().zip(session.round(&again).await.replies) {
+        let replies = match session.connect().await {
+            Ok(()) => session.round(&again).await.replies,
+            // Why nobody can connect says more than that something broke.
+            Err(error) => lost.iter().map(|_| Err(error.clone())).collect(),
+        };
+        for (at, reply) in lost.into_iter().zip(replies) {
             others[at] = reply;
         }
     }
@@ -335,7 +339,7 @@ async fn bring(session: &mut Session, doing: &mut Doing) {
             return;
         }
         let brought = match &doing.work.steps[at].act {
-            Act::Write { content: Content::Bytes(bytes), .. } if escaped_size(&bytes.0) > INLINE => {
+            Act::Write { content: Content::Bytes(bytes), .. } if is_long(&bytes.0) => {
                 let bytes: Arc<[u8]> = bytes.0.as_slice().into();
                 stage(session, bytes).await
             }
@@ -448,7 +452,7 @@ async fn read_edits(
             let is_same = after == before.as_deref().unwrap_or_default();
             let with = if is_same {
                 None
-            } else if escaped_size(&after) > INLINE {
+            } else if is_long(&after) {
                 match stage(session, after.as_slice().into()).await {
                     Ok(staged) => {
                         let before = doing.staged.insert(at, staged.clone());
@@ -519,6 +523,11 @@ fn sound(act: &Act) -> Result<(), Error> {
         Act::UserScript { .. } => Vec::new(),
     };
     if texts.iter().any(|text| text.contains('\0')) { Err(no_text()) } else { Ok(()) }
+}
+
+/// Whether something takes a channel of its own.
+fn is_long(bytes: &[u8]) -> bool {
+    bytes.len() > INLINE || escaped_size(bytes) > INLINE
 }
 
 fn one_line(text: &str) -> String {

@@ -12,17 +12,19 @@ use fleet_engine::event::Listener;
 use fleet_engine::expand::secrets_of_providers;
 use fleet_engine::host::Holder;
 use fleet_engine::interrupt::Interrupt;
-use fleet_engine::plan::{Goal, Options, Planned, Sources, plan};
+use fleet_engine::plan::{self, Goal, Options, Planned, Sources};
 use fleet_engine::registry::Registry;
 use fleet_engine::seal::Sealer;
 use fleet_engine::state::{State, Store};
 use fleet_lang::{Outside, Value};
 use fleet_syntax::Diagnostics;
 use fleet_syntax::diagnostic::has_errors;
+use fleet_transport::Channels;
 use tokio::runtime::Runtime;
 
 use crate::clock::Stopwatch;
 use crate::configuration::{Configuration, VariableArgs};
+use crate::hosts::HostArgs;
 use crate::interrupt::Signals;
 use crate::outside::{Machine, Stage};
 use crate::secrets::{Vault, Wanted};
@@ -40,6 +42,8 @@ pub(crate) struct Site {
     pub(crate) runtime: Runtime,
     /// Where the state is kept.
     pub(crate) place: Place,
+    /// The connections to hosts.
+    pub(crate) channels: Arc<Channels>,
     pub(crate) clock: Stopwatch,
 }
 
@@ -68,11 +72,13 @@ impl Site {
         env: &mut Env,
         variables: &VariableArgs,
         purpose: Purpose,
+        hosts: HostArgs,
     ) -> Result<Option<Site>, Failure> {
         let mut configuration = Configuration::load(env);
         configuration.read_values(env, variables);
         configuration.outside.stage = Stage::Planning(configuration.outside.now());
-        let providers = env.providers();
+        let channels = hosts.channels(&env.cwd);
+        let providers = env.providers().with_hosts(channels.clone());
         let vault = Vault::new(env, Wanted::All);
         let told = settings::read(&mut configuration, &providers, &vault, &env.cwd);
         let told = told.filter(|_| !has_errors(&configuration.diagnostics));
@@ -88,11 +94,39 @@ impl Site {
                 Purpose::Apply => key::sealer_for_writing(&told, &env.cwd)?,
             },
             place: told.place,
+            channels,
             configuration,
             providers,
             runtime: memory::runtime()?,
             clock: Stopwatch::start(),
         }))
+    }
+
+    /// The same, where no script of the user is run to look at something.
+    pub(crate) fn read_only(self, read_only: bool) -> Site {
+        Site { providers: self.providers.read_only(read_only), ..self }
+    }
+
+    /// How a host is reached, by its slot or name; or what is wrong.
+    pub(crate) fn way_to(&self, state: &State, host: &str) -> Result<Result<Value, Diagnostics>, Failure> {
+        self.vault.want(Wanted::Only(self.provider_secrets.clone()));
+        let outside = &self.configuration.outside;
+        let surroundings = self.configuration.surroundings(&self.providers, &self.vault, outside);
+        let sources = Sources {
+            config: &self.configuration.config,
+            surroundings: &surroundings,
+            readers: &self.providers,
+            sealer: &self.sealer,
+            clock: &self.clock,
+            listener: &(),
+        };
+        let way = plan::way_to(&sources, state, host);
+        self.vault.failure().map_or(Ok(way), Err)
+    }
+
+    /// Ends all connections.
+    pub(crate) fn close(&self) {
+        self.runtime.block_on(self.channels.close());
     }
 
     /// Plans as if it were then, in nanoseconds since 1970.
@@ -121,7 +155,7 @@ impl Site {
             clock: &self.clock,
             listener,
         };
-        let planned = self.runtime.block_on(plan(&sources, state, options));
+        let planned = self.runtime.block_on(plan::plan(&sources, state, options));
         match self.vault.failure() {
             Some(failure) => Err(failure),
             None => Ok(planned),

@@ -23,6 +23,7 @@ mod converge;
 pub mod diagnostics;
 pub mod env;
 pub mod failure;
+mod hosts;
 pub mod interrupt;
 mod json;
 mod key;

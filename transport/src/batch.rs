@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use fleet_engine::host::probe::{Answer, Content as Wanted, What};
+use fleet_engine::host::reach::Over;
 use fleet_engine::host::step::{Content, LocalFile};
 use fleet_engine::host::{Act, Holder, Ledger, Probe, Reply, Step, Work};
 use fleet_engine::resource::Error;
@@ -106,7 +107,8 @@ impl Doing {
 /// Answers all of them.
 pub(crate) async fn serve(session: &mut Session, asks: Vec<Asked>, mut works: Vec<Doing>) {
     for doing in &mut works {
-        if let Err(error) = doing.work.steps.iter().try_for_each(|step| sound(&step.act)) {
+        let may_be = |step: &Step| sound(&step.act).and_then(|()| elsewhere(&session.reach.over, &step.act));
+        if let Err(error) = doing.work.steps.iter().try_for_each(may_be) {
             doing.finish(Err(error));
         }
     }
@@ -371,8 +373,9 @@ async fn stage(session: &mut Session, bytes: Arc<[u8]>) -> Result<Staged, Error>
 
 async fn local(session: &mut Session, file: &LocalFile) -> Result<Staged, Error> {
     let shared = session.shared.clone();
-    let known = shared.digests.check(&file.path, &file.digest).await?;
-    let path = session.upload(Source::File(file.path.clone())).await?;
+    let source = shared.directory.join(&file.path).to_string_lossy().into_owned();
+    let known = shared.digests.check(&source, &file.digest).await?;
+    let path = session.upload(Source::File(source)).await?;
     Ok(Staged { path, digest: file.digest.clone(), is_gzip: known.is_gzip })
 }
 
@@ -488,6 +491,17 @@ fn regular(path: &str, reply: Reply) -> Result<Option<Vec<u8>>, Error> {
             _ => Err(Error::permanent(format!("`{path}` is no file, and cannot be edited"))),
         },
         _ => Err(cut("")),
+    }
+}
+
+/// Whoever runs fleet must be there to see what came of it, so that this very machine is not started anew.
+fn elsewhere(over: &Over, act: &Act) -> Result<(), Error> {
+    match (over, act) {
+        (Over::Local, Act::Reboot { .. }) => {
+            let error = Error::permanent("this machine runs fleet, and is not started anew by it");
+            Err(error.help("start it anew by hand, and apply again"))
+        }
+        _ => Ok(()),
     }
 }
 

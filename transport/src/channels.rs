@@ -1,6 +1,7 @@
 //! All hosts of a run.
 
 use std::collections::HashMap;
+use std::path::PathBuf;
 use std::process::Command;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -19,6 +20,8 @@ use crate::ssh::Masters;
 pub struct Options {
     /// Connections outlive the run by so much, for the next one to find; none: they end with it.
     pub keep: Option<Duration>,
+    /// Where relative paths of files on this machine start.
+    pub directory: PathBuf,
 }
 
 /// The way to all hosts of a run.
@@ -45,7 +48,10 @@ impl Channels {
     #[must_use]
     pub fn new(options: &Options) -> Channels {
         crate::limit::raise();
-        Channels { shared: Arc::new(Shared::new(Masters::new(options.keep))), hosts: Mutex::default() }
+        Channels {
+            shared: Arc::new(Shared::new(Masters::new(options.keep), options.directory.clone())),
+            hosts: Mutex::default(),
+        }
     }
 
     /// Ends all connections, once what was handed over is done. Whatever is asked afterwards is refused.

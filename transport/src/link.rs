@@ -1,5 +1,7 @@
 //! A connection that is up: the road to a host, and the shell at its end.
 
+use std::path::PathBuf;
+
 use fleet_engine::host::Reach;
 use fleet_engine::host::probe::Line;
 use fleet_engine::host::reach::Over;
@@ -16,6 +18,8 @@ const CONNECTS: usize = 64;
 
 /// What all sessions of a run share.
 pub(crate) struct Shared {
+    /// Where relative paths of files on this machine start.
+    pub(crate) directory: PathBuf,
     pub(crate) digests: Digests,
     pub(crate) masters: Masters,
     connects: Semaphore,
@@ -32,8 +36,8 @@ pub(crate) struct Link {
 }
 
 impl Shared {
-    pub(crate) fn new(masters: Masters) -> Shared {
-        Shared { digests: Digests::default(), masters, connects: Semaphore::new(CONNECTS) }
+    pub(crate) fn new(masters: Masters, directory: PathBuf) -> Shared {
+        Shared { directory, digests: Digests::default(), masters, connects: Semaphore::new(CONNECTS) }
     }
 }
 

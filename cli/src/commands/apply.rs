@@ -16,6 +16,7 @@ use serde::Serialize;
 
 use crate::configuration::VariableArgs;
 use crate::converge::{Purpose, Running, Site, command_of, print_outputs};
+use crate::hosts::HostArgs;
 use crate::memory::LockArgs;
 use crate::planning::PlanningArgs;
 use crate::progress::{Progress, ProgressArgs, summary};
@@ -61,6 +62,8 @@ pub(super) struct Given {
     #[arg(long, value_name = "DURATION", value_parser = humantime::parse_duration)]
     step_timeout: Option<Duration>,
     #[command(flatten)]
+    hosts: HostArgs,
+    #[command(flatten)]
     lock: LockArgs,
     #[command(flatten)]
     progress: ProgressArgs,
@@ -86,7 +89,9 @@ pub(super) fn converge(
     given: &Given,
     reviewed: Option<&Reviewed>,
 ) -> Result<Exit, Failure> {
-    let Some(mut site) = Site::open(env, variables, Purpose::Apply)? else { return Ok(Exit::Failed) };
+    let Some(mut site) = Site::open(env, variables, Purpose::Apply, given.hosts)? else {
+        return Ok(Exit::Failed);
+    };
     if let Some(reviewed) = reviewed {
         site.plan_as_of(reviewed.planned_at()?);
     }
@@ -105,6 +110,7 @@ pub(super) fn converge(
     }
     progress.hear(&Event::Finished { ledger: &run.ledger });
     let (summary, lost) = (run.summary(), run.lost);
+    site.close();
     let closed = site.runtime.block_on(database.close(summary));
     let finished = progress.finish();
     // What went wrong first matters most.

@@ -15,6 +15,7 @@ mod output;
 mod plan;
 mod providers;
 mod show;
+mod ssh;
 mod state;
 mod validate;
 mod version;
@@ -33,6 +34,7 @@ pub(crate) enum Command {
     Destroy(destroy::DestroyArgs),
     Import(import::ImportArgs),
     Output(output::OutputArgs),
+    Ssh(ssh::SshArgs),
     State(state::StateArgs),
     Lock(lock::LockArgs),
     Providers(providers::ProvidersArgs),
@@ -55,6 +57,7 @@ impl Command {
             Command::Destroy(args) => destroy::destroy(env, args),
             Command::Import(args) => import::import(env, args),
             Command::Output(args) => output::output(env, args),
+            Command::Ssh(args) => ssh::ssh(env, args),
             Command::State(args) => state::state(env, args),
             Command::Lock(args) => lock::lock(env, args),
             Command::Providers(args) => providers::providers(env, args),

@@ -6,6 +6,7 @@ use fleet_engine::plan::Goal;
 
 use crate::configuration::VariableArgs;
 use crate::converge::{Purpose, Site};
+use crate::hosts::HostArgs;
 use crate::planning::PlanningArgs;
 use crate::publish::{self, FormatArgs};
 use crate::{Env, Exit, Failure, memory};
@@ -37,6 +38,11 @@ pub(crate) struct PlanArgs {
     /// Plan to remove everything
     #[arg(long)]
     destroy: bool,
+    /// Run no script of yours to look at something (`host_command`): what needs one is left out
+    #[arg(long)]
+    read_only: bool,
+    #[command(flatten)]
+    hosts: HostArgs,
     #[command(flatten)]
     planning: PlanningArgs,
     #[command(flatten)]
@@ -46,10 +52,15 @@ pub(crate) struct PlanArgs {
 pub(crate) fn plan(env: &mut Env, args: &PlanArgs) -> Result<Exit, Failure> {
     let goal = if args.destroy { Goal::Destroy } else { Goal::Converge };
     let options = args.planning.options(goal)?;
-    let Some(site) = Site::open(env, &args.variables, Purpose::Plan)? else { return Ok(Exit::Failed) };
+    let Some(site) = Site::open(env, &args.variables, Purpose::Plan, args.hosts)? else {
+        return Ok(Exit::Failed);
+    };
+    let site = site.read_only(args.read_only);
     let state = site.runtime.block_on(fleet_store::read(&site.place.backend));
     let state = state.map_err(|e| memory::failure(&e))?;
-    let planned = match site.plan(state, &options, &())? {
+    let planned = site.plan(state, &options, &());
+    site.close();
+    let planned = match planned? {
         Ok(planned) => planned,
         Err(problems) => {
             site.tell(env, &problems)?;

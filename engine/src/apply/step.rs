@@ -444,7 +444,8 @@ impl<'a> Worker<'a> {
             return Ok(connected.clone());
         }
         let reader = self.hands.readers.reader(session, settings).await.map_err(failed)?;
-        let writer = self.hands.writers.writer(session, settings, &self.hands.holder).await.map_err(failed)?;
+        let writer =
+            self.hands.writers.writer(session, settings, &self.hands.holder).await.map_err(failed)?;
         let on_host = session.is_on_host();
         Ok(connected.insert((settings.clone(), Connected { reader, writer, on_host })).1.clone())
     }

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use super::secret::Secret;
-use crate::address::{Address, Item, ScopeStep};
+use crate::address::{Address, Item, ScopeStep, Target};
 use crate::plan::{Action, Plan, Step};
 use crate::schema::Catalog;
 
@@ -135,11 +135,28 @@ fn relied_on(plan: &Plan) -> HashSet<&Address> {
     for (address, step) in plan.steps.iter().filter(|(_, step)| acts(step)) {
         found.insert(address);
         for target in step.record.depends_on.iter().filter(|target| seen.insert(*target)) {
+            let mut near = in_scope(plan, target).peekable();
+            if near.peek().is_some() {
+                found.extend(near);
+                continue;
+            }
+            // It leaves keys of scopes out, and means them all.
             let of_block = blocks.get(&block(target.scope.steps(), target.item.as_ref()));
             found.extend(of_block.into_iter().flatten().filter(|address| target.covers(address)));
         }
     }
     found
+}
+
+/// What a target means in just its scope: neighbours, because addresses are ordered by scope, item and key.
+fn in_scope<'p>(plan: &'p Plan, target: &Target) -> impl Iterator<Item = &'p Address> {
+    let first = target.item.clone().map(|item| Address {
+        scope: target.scope.clone(),
+        item,
+        key: target.key.clone(),
+    });
+    let from = first.map(|first| plan.steps.range(first..)).into_iter().flatten();
+    from.map(|(address, _)| address).take_while(move |address| target.covers(address))
 }
 
 /// The name of a block, the same for all of its instances.

@@ -12,11 +12,11 @@ use crate::config::body::Ephemeral;
 use crate::config::model::{Connection, Fleet, Slots};
 use crate::diff::get;
 use crate::host::ledger;
+use crate::plan::Options;
 use crate::provider::Session;
 use crate::reference::HOST_ATTRIBUTES;
 use crate::schema::Sort;
 use crate::scope::{NodeId, NodeItem, ScopeId, Scopes};
-use crate::plan::Options;
 use crate::state::{Recorded, State};
 
 /// What is remembered of hosts: it decides which machine a slot gets, and by which key that is known.
@@ -208,9 +208,7 @@ impl<'c> Walk<'_, 'c> {
 
     /// A host that its slot has no use for any more is still reached, until it is given back.
     pub(super) fn lines_of_hosts_that_go(&mut self, fleet: &'c Fleet, scope: ScopeId, place: u32) {
-        let is_of = |slot: &ScopePath| {
-            matches!(slot.steps().last(), Some(ScopeStep::Fleet(name, _)) if *name == fleet.name.name)
-        };
+        let is_of = |slot: &ScopePath| matches!(slot.steps().last(), Some(ScopeStep::Fleet(name, _)) if *name == fleet.name.name);
         for Held { slot, machine, value, .. } in self.settle.memory().hosts.clone() {
             if !is_of(&slot) || self.expansion.machines.get(&slot) == machine.as_ref() {
                 continue;
@@ -224,7 +222,14 @@ impl<'c> Walk<'_, 'c> {
     }
 
     /// How a host is reached: what the fleet's connection says, and what the pool and the record know of the machine.
-    fn line(&mut self, fleet: &'c Fleet, session: &Session, view: View<'_>, host: &Value, check: bool) -> Value {
+    fn line(
+        &mut self,
+        fleet: &'c Fleet,
+        session: &Session,
+        view: View<'_>,
+        host: &Value,
+        check: bool,
+    ) -> Value {
         let slot = &session.scope;
         let mut view = view;
         view.host = Some(host);
@@ -302,7 +307,8 @@ impl<'c> Walk<'_, 'c> {
         for (slot, machine) in &self.expansion.machines {
             let Some(ScopeStep::Fleet(name, _)) = slot.steps().last() else { continue };
             let node = self.expansion.scopes.fleet(name);
-            let Some(NodeItem::Fleet(fleet, _)) = node.map(|node| self.expansion.scopes.node(node).item) else {
+            let Some(NodeItem::Fleet(fleet, _)) = node.map(|node| self.expansion.scopes.node(node).item)
+            else {
                 continue;
             };
             let pool = match &fleet.pool.kind {
@@ -314,7 +320,9 @@ impl<'c> Walk<'_, 'c> {
             };
             if let Some(first) = seen.insert((pool, machine), slot) {
                 let detail = format!("`{first}` and `{slot}` would both have `{machine}`.");
-                twice.push(Diagnostic::error(fleet.header, "one host for two slots", detail).at(slot.to_string()));
+                twice.push(
+                    Diagnostic::error(fleet.header, "one host for two slots", detail).at(slot.to_string()),
+                );
             }
         }
         self.diagnostics.extend(twice);
@@ -322,6 +330,14 @@ impl<'c> Walk<'_, 'c> {
 }
 
 impl Expansion<'_> {
+    /// The directories that stand for the root of hosts, where that is not their own.
+    pub(crate) fn roots(&self) -> impl Iterator<Item = (&Session, String)> {
+        self.lines.iter().filter_map(|(session, line)| {
+            let root = get(line, "root");
+            root.as_str().filter(|root| !root.is_empty()).map(|root| (session, root.to_owned()))
+        })
+    }
+
     /// The session with the host that a slot is to have.
     pub(crate) fn session_with(&self, slot: ScopePath) -> Session {
         let machine = self.machines.get(&slot).cloned();

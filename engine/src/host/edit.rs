@@ -348,8 +348,7 @@ mod tests {
 
     /// Files made of the lines that matter, and of any bytes.
     fn file() -> impl Strategy<Value = Vec<u8>> {
-        const KNOWN: &[&str] =
-            &["# BEGIN x", "# END x", "old", "old 1", "new", "Port 1", "Port 22", "", "a"];
+        const KNOWN: &[&str] = &["# BEGIN x", "# END x", "old", "old 1", "new", "Port 1", "Port 22", "", "a"];
         const ENDS: &[&[u8]] = &[b"\n", b"\n", b"\r\n", b""];
         let one = prop_oneof![
             8 => prop::sample::select(KNOWN).prop_map(|line| line.as_bytes().to_vec()),

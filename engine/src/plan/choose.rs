@@ -85,7 +85,8 @@ pub(super) fn choose(
     for address in &unseen {
         left_out.insert((*address).into(), LeftOut::Blocked(blocked[*address].clone()));
     }
-    let names: Vec<Target> = names.into_iter().chain(unseen.iter().map(|address| (*address).into())).collect();
+    let names: Vec<Target> =
+        names.into_iter().chain(unseen.iter().map(|address| (*address).into())).collect();
     for (name, because) in reach(expansion, graph, names.iter().filter_map(vertex), Direction::Incoming) {
         left_out.entry(name).or_insert(LeftOut::DependsOn(because));
     }

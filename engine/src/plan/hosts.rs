@@ -2,14 +2,18 @@
 
 use std::borrow::Cow;
 
+use fleet_lang::Value;
 use fleet_syntax::{Diagnostic, Diagnostics, Severity, nearest};
 
-use super::Options;
-use super::look::Looker;
+use super::look::{Looker, usable};
+use super::make::Index;
+use super::{Options, Sources};
 use crate::address::{Item, ScopePath, Target};
 use crate::diff::get;
-use crate::expand::{Surroundings, expand};
+use crate::expand::{Memory, Surroundings, expand};
+use crate::observe::Observed;
 use crate::outline::Outline;
+use crate::state::State;
 
 /// The same options, where hosts are targets like others.
 pub(super) fn with_hosts<'o>(
@@ -44,6 +48,29 @@ pub(super) fn with_hosts<'o>(
     options.targets.extend(options.hosts.iter().filter_map(&mut target));
     options.excludes.extend(options.exclude_hosts.iter().filter_map(&mut target));
     if problems.is_empty() { Ok(Cow::Owned(options)) } else { Err(problems) }
+}
+
+/// The settings of the session with a host, by its slot or name.
+pub fn way_to(sources: &Sources<'_, '_>, state: &State, host: &str) -> Result<Value, Diagnostics> {
+    let options = Options { hosts: vec![host.to_owned()], ..Options::default() };
+    let outline = Outline::of(sources.config, sources.surroundings.catalog);
+    let memory = Memory::of(state, &options);
+    let index: Index<'_> = state.recorded.iter().collect();
+    let nothing = Observed::default();
+    let looker = || Looker::new(state, &index, sources.readers, &options, &memory, &nothing);
+    let chosen = with_hosts(&options, &outline, sources.surroundings, looker())?;
+    let (expansion, problems) = expand(&outline, sources.surroundings, &mut looker());
+    let slot = chosen.targets.first().map(|target| target.scope.clone()).unwrap_or_default();
+    let session = expansion.session_with(slot);
+    let settings = expansion.settings(sources.surroundings.catalog, &session).and_then(usable);
+    settings.ok_or_else(|| match problems.is_empty() {
+        true => vec![Diagnostic {
+            detail: "How it is reached is not known yet.".into(),
+            help: None,
+            ..unknown_host(host, [].into_iter())
+        }],
+        false => problems,
+    })
 }
 
 fn unknown_host<'n>(text: &str, known: impl Iterator<Item = &'n str>) -> Diagnostic {

@@ -31,8 +31,8 @@ const DEEPEST: i64 = 1024;
 ///
 ///   resource "host_archive" "tart" {
 ///     path          = "/usr/local/lib/tart.app"
-///     source        = "main.fleet.hcl"
-///     source_sha256 = filesha256("main.fleet.hcl")
+///     source        = "tart.tar.gz"
+///     source_sha256 = "15eb11601ba0d4d78f787715b9c4787ba06f9e5539b5834f797a2b76ca5630f9"
 ///     strip         = 1
 ///     sudo          = true
 ///   }
@@ -45,7 +45,7 @@ pub(super) struct Archive {
     path: String,
     /// The archive on the machine that runs fleet.
     source: String,
-    /// The SHA-256 of `source`: `filesha256` of its path. It is observed as null if the directory does not hold what came
+    /// The SHA-256 of `source`: as it was published, or `filesha256` of its path. It is observed as null if the directory does not hold what came
     /// out of the archive.
     #[fleet(required)]
     source_sha256: Option<String>,
@@ -98,12 +98,8 @@ impl HostKind for Archive {
         Ok(Some(Archive { source_sha256, tree, ..asked.clone() }))
     }
 
-    fn steps(self, change: Change<Archive>) -> Result<Vec<Step>, Error> {
-        if let Change::Update { from } = &change
-            && (&from.source_sha256, from.strip) == (&self.source_sha256, self.strip)
-        {
-            return Ok(Vec::new());
-        }
+    /// It is unpacked whatever changes: what is found right afterwards is taken for what came out of the archive.
+    fn steps(self, _: Change<Archive>) -> Result<Vec<Step>, Error> {
         let digest = self.source_sha256.ok_or_else(|| Misfit::new("source_sha256", "a digest is needed"))?;
         let strip =
             u32::try_from(self.strip).map_err(|_| Misfit::new("strip", "a small number is needed"))?;

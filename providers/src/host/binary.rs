@@ -27,8 +27,8 @@ use crate::mode;
 ///
 ///   resource "host_binary" "agent" {
 ///     path          = "/usr/local/bin/agent"
-///     source        = "main.fleet.hcl"
-///     source_sha256 = filesha256("main.fleet.hcl")
+///     source        = "build/agent"
+///     source_sha256 = "0f934209de7f57876dc77d34ad0b4e622c5d67dd5793f0b17984822aec258923"
 ///     sudo          = true
 ///   }
 /// }
@@ -41,7 +41,7 @@ pub(super) struct Binary {
     /// The file on the machine that runs fleet.
     #[fleet(required)]
     source: Option<String>,
-    /// The SHA-256 of `source`: `filesha256` of its path.
+    /// The SHA-256 of `source`: as it was published, or `filesha256` of its path.
     #[fleet(required)]
     source_sha256: Option<String>,
     /// The permission bits, in octal.

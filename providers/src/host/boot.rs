@@ -19,7 +19,8 @@ pub(super) fn ask(probe: Probe) -> Result<Probe, Misfit> {
     Ok(probe.content(LINUX, Content::Whole).tool(Tool::Sysctl, [Operand::new(MACOS)?]))
 }
 
-/// The answer, where the first of its operations has that index; none on a system that does not say.
+/// The answer, given the index of the first of its operations; none on a system that does not say. It is as the host has
+/// it, because that compares it before it starts anew.
 pub(super) fn read(reply: &Reply, index: usize) -> Result<Option<String>, Error> {
     let linux = reply.path(index)?.and_then(|found| match &found.what {
         What::File(file) => file.content.as_deref().and_then(name),
@@ -32,5 +33,5 @@ pub(super) fn read(reply: &Reply, index: usize) -> Result<Option<String>, Error>
 
 fn name(text: &[u8]) -> Option<String> {
     let name = std::str::from_utf8(text).ok()?.trim();
-    (!name.is_empty()).then(|| name.to_ascii_lowercase())
+    (!name.is_empty()).then(|| name.to_owned())
 }

@@ -29,8 +29,10 @@ const RELEASE: [&str; 2] = ["/etc/os-release", "/usr/lib/os-release"];
 ///
 ///   data "host_facts" "this" {}
 ///
-///   output "system" {
-///     value = "${data.host_facts.this.os} ${data.host_facts.this.os_version}"
+///   resource "host_file" "motd" {
+///     path    = "/etc/motd"
+///     content = "${data.host_facts.this.os} ${data.host_facts.this.os_version}\n"
+///     sudo    = true
 ///   }
 /// }
 /// ```
@@ -73,7 +75,6 @@ impl HostData for Facts {
             .and(Read::Line)
             .tool(Tool::Uname, [])
             .tool(Tool::SwVers, [])
-            .tool(Tool::Id, [])
             .tool(Tool::Scutil, [Operand::new("HostName")?]);
         Ok(RELEASE.into_iter().fold(probe, |probe, path| probe.content(path, Content::Whole)))
     }
@@ -90,13 +91,13 @@ impl HostData for Facts {
         let mac = versions.as_deref().map(|text| pairs(text, ':')).unwrap_or_default();
         let mut release = BTreeMap::new();
         for at in 0..RELEASE.len() {
-            if let Some(What::File(file)) = reply.path(first + 5 + at)?.map(|found| &found.what) {
+            if let Some(What::File(file)) = reply.path(first + 4 + at)?.map(|found| &found.what) {
                 let text = file.content.as_deref().and_then(|content| std::str::from_utf8(content).ok());
                 release.extend(pairs(text.unwrap_or_default(), '='));
             }
         }
         Ok(Facts {
-            hostname: said(reply.output(first + 4)?).or_else(|| word(1)),
+            hostname: said(reply.output(first + 3)?).or_else(|| word(1)),
             os: match system.as_deref() {
                 Some("darwin") => Some("macos".into()),
                 _ => system,
@@ -104,7 +105,7 @@ impl HostData for Facts {
             os_version: mac.get("ProductVersion").or_else(|| release.get("VERSION_ID")).cloned(),
             kernel: word(2),
             arch: words.last().filter(|_| words.len() > 3).map(ToString::to_string),
-            user: said(reply.output(first + 3)?),
+            user: Some(line.user.clone()).filter(|user| !user.is_empty()),
             boot_id: boot::read(reply, 0)?,
             host_key: line.host_key.clone(),
             address: line.address.clone(),
@@ -152,10 +153,9 @@ mod tests {
         let reply = Reply(vec![
             file("0B9E-11\n"),
             tool(127, ""),
-            Answer::Line(Line::default()),
+            Answer::Line(Line { user: "ci".into(), ..Line::default() }),
             tool(0, "Linux box 6.1.0-9-amd64 x86_64\n"),
             tool(127, ""),
-            tool(0, "ci\n"),
             tool(127, ""),
             Answer::Path(None),
             file("NAME=\"Debian GNU/Linux\"\nVERSION_ID=\"12\"\n# x\n"),
@@ -168,7 +168,7 @@ mod tests {
             kernel: text("6.1.0-9-amd64"),
             arch: text("x86_64"),
             user: text("ci"),
-            boot_id: text("0b9e-11"),
+            boot_id: text("0B9E-11"),
             host_key: None,
             address: None,
         };
@@ -182,6 +182,7 @@ mod tests {
             address: text("10.0.0.11"),
             host_key: text("ssh-ed25519 AAAA"),
             pinned: true,
+            user: "m1".into(),
             lineage: None,
         };
         let reply = Reply(vec![
@@ -190,7 +191,6 @@ mod tests {
             Answer::Line(line),
             tool(0, "Darwin mini.local 25.1.0 arm64\n"),
             tool(0, "ProductName:\t\tmacOS\nProductVersion:\t\t26.1\nBuildVersion:\t\t25B78\n"),
-            tool(0, "m1\n"),
             tool(0, "mini-a\n"),
             Answer::Path(None),
             Answer::Path(None),
@@ -203,7 +203,7 @@ mod tests {
             kernel: text("25.1.0"),
             arch: text("arm64"),
             user: text("m1"),
-            boot_id: text("11aa-22"),
+            boot_id: text("11AA-22"),
             host_key: text("ssh-ed25519 AAAA"),
             address: text("10.0.0.11"),
         };
@@ -218,7 +218,6 @@ mod tests {
             none(),
             nothing(),
             Answer::Line(Line::default()),
-            nothing(),
             nothing(),
             nothing(),
             nothing(),

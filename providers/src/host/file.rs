@@ -54,8 +54,8 @@ use crate::mode;
 ///
 ///   resource "host_file" "logo" {
 ///     path          = "/srv/logo.png"
-///     source        = "main.fleet.hcl"
-///     source_sha256 = filesha256("main.fleet.hcl")
+///     source        = "logo.png"
+///     source_sha256 = "ab211233b6576dbb0f8b5826447eeac61e2a833a99ac5d788fbc1a174c3c6ce5"
 ///   }
 /// }
 /// ```
@@ -68,7 +68,7 @@ pub(super) struct File {
     content: Option<String>,
     /// The file on the machine that runs fleet with the content.
     source: Option<String>,
-    /// The SHA-256 of `source`: `filesha256` of its path.
+    /// The SHA-256 of `source`: as it was published, or `filesha256` of its path.
     source_sha256: Option<String>,
     /// The permission bits, in octal.
     #[fleet(default = "0644")]

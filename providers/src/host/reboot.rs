@@ -128,6 +128,17 @@ pub(super) fn sample(when: impl Into<Value>) -> Reboot {
 }
 
 #[cfg(test)]
+impl Reboot {
+    pub(super) fn nothing() -> Reboot {
+        Reboot { when: None, boot_id: None }
+    }
+
+    pub(super) fn boot_id(&self) -> Option<&str> {
+        self.boot_id.as_deref()
+    }
+}
+
+#[cfg(test)]
 mod tests {
     use super::*;
 

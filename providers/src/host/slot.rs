@@ -167,6 +167,11 @@ pub(super) fn sample(slot: &str, machine: &str, lineage: Option<&str>) -> Static
 }
 
 #[cfg(test)]
+pub(super) fn at(slot: &str, machine: &str, ledger: &str, lineage: &str) -> StaticHost {
+    StaticHost { ledger: ledger.into(), ..sample(slot, machine, Some(lineage)) }
+}
+
+#[cfg(test)]
 mod tests {
     use fleet_engine::host::Answer;
     use fleet_engine::host::probe::{File, Found, Line};
@@ -180,7 +185,13 @@ mod tests {
         };
         let host_key =
             Some("ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIAABAgMEBQYHCAkKCwwNDg8QERITFBUWFxgZGhscHR4f".into());
-        let line = Line { address: Some("10.0.0.11".into()), host_key, pinned: true, lineage: None };
+        let line = Line {
+            address: Some("10.0.0.11".into()),
+            host_key,
+            pinned: true,
+            user: "m1".into(),
+            lineage: None,
+        };
         Reply(vec![Answer::Path(ledger.map(found)), Answer::Line(line)])
     }
 

@@ -345,7 +345,7 @@ async fn a_cut_in_the_middle_of_an_upload_is_told_and_mended() {
 async fn connections_that_are_kept_serve_the_next_run() {
     let server = Sshd::start();
     let root = tempfile::tempdir().unwrap();
-    let keep = Options { keep: Some(Duration::from_secs(5)) };
+    let keep = Options { keep: Some(Duration::from_secs(5)), ..Options::default() };
     for _ in 0..3 {
         let channels = Channels::new(&keep);
         let known = line_of(&channels, &over(&server, root.path())).await.unwrap();

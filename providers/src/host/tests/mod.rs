@@ -4,6 +4,7 @@
 //! seen of that. [`laws`] goes through the life of the thing as the engine does.
 
 mod cases;
+mod local;
 mod memory;
 
 use std::fmt::Debug;
@@ -24,6 +25,8 @@ pub(super) trait World {
     /// Gives something away; false if nobody can here.
     fn owner(&self, path: &str, owner: &str, group: &str) -> bool;
     fn delete(&self, path: &str);
+    /// Where a path is for a script, which knows of no root.
+    fn real(&self, path: &str) -> String;
     fn content(&self, path: &str) -> Option<Vec<u8>>;
     /// All there is, to tell one state from another.
     fn everything(&self) -> String;

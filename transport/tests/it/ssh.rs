@@ -366,7 +366,6 @@ async fn connections_that_are_kept_serve_the_next_run() {
 
 #[tokio::test]
 async fn two_that_want_a_host_do_not_both_get_it() {
-    let server = Sshd::start();
     for _ in 0..20 {
         let root = tempfile::tempdir().unwrap();
         let channels = [Channels::new(&Options::default()), Channels::new(&Options::default())];
@@ -384,7 +383,6 @@ async fn two_that_want_a_host_do_not_both_get_it() {
             channels.close().await;
         }
     }
-    drop(server);
 }
 
 #[tokio::test]

@@ -24,8 +24,7 @@ mod tests {
     #[test]
     fn the_limit_is_raised_and_never_lowered() {
         let before = getrlimit(Resource::Nofile);
-        setrlimit(Resource::Nofile, rustix::process::Rlimit { current: Some(100), ..before.clone() })
-            .unwrap();
+        setrlimit(Resource::Nofile, rustix::process::Rlimit { current: Some(100), ..before }).unwrap();
         raise();
         let raised = getrlimit(Resource::Nofile).current.unwrap();
         assert!(raised > 100, "{raised}");

@@ -88,7 +88,7 @@ impl Planner<'_> {
             Err(error) => {
                 let problem = Diagnostic { span: declared_at, ..unobservable(address, error) };
                 match address.scope.slot() {
-                    Some(slot) => self.block(address, slot, problem, chain(error).into()),
+                    Some(slot) => self.block(address, &slot, problem, chain(error).into()),
                     None => self.diagnostics.push(problem),
                 }
                 None
@@ -98,10 +98,18 @@ impl Planner<'_> {
 
     /// Leaves something in a fleet alone that cannot be seen, and what depends on it; the rest goes on. What is wrong with
     /// a host is said once, and not for all that is on it.
+<<<<<<< HEAD
+    fn block(&mut self, address: &Address, slot: &ScopePath, problem: Diagnostic, why: Arc<str>) {
+        let is_told = self
+            .blocked
+            .range(slot_start(slot)..)
+            .take_while(|(other, _)| other.scope.slot().as_ref() == Some(slot));
+=======
     fn block(&mut self, address: &Address, slot: ScopePath, problem: Diagnostic, why: Arc<str>) {
         let is_told = self.blocked.range(slot_start(&slot)..).take_while(|(other, _)| {
             other.scope.slot().as_ref() == Some(&slot)
         });
+>>>>>>> refs/heads/e2e
         let is_excluded = self.options.excludes.iter().any(|target| target.covers(address));
         if !is_excluded && !is_told.into_iter().any(|(_, told)| *told == why) {
             self.diagnostics.push(Diagnostic { severity: Severity::Warning, ..problem });
@@ -169,7 +177,8 @@ impl Planner<'_> {
         }
         let problem = Diagnostic { severity: Severity::Warning, ..unobservable(address, error) };
         let machine = older.session.alias.as_deref().unwrap_or_default();
-        let problem = Diagnostic { detail: format!("What is left on `{machine}`: {}", problem.detail), ..problem };
+        let problem =
+            Diagnostic { detail: format!("What is left on `{machine}`: {}", problem.detail), ..problem };
         if !self.diagnostics.iter().any(|told| told.detail == problem.detail) {
             self.diagnostics.push(problem);
         }

@@ -139,7 +139,8 @@ impl<'a> Looker<'a> {
             let ledger = get(&question.settings, "ledger");
             let ask = inventory::ask(ledger.as_str().unwrap_or(ledger::PATH));
             let kind = inventory::KIND.into();
-            let has_moved = self.index.get(&subject.address).is_some_and(|it| has_moved(it, &question.session));
+            let has_moved =
+                self.index.get(&subject.address).is_some_and(|it| has_moved(it, &question.session));
             let which = if has_moved { Which::Successor } else { Which::Inventory };
             let subject = Subject { address: subject.address.clone(), which };
             (subject, Question { kind, ask, ..question.clone() })

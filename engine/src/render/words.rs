@@ -89,7 +89,10 @@ pub(super) fn preamble(document: &Document) -> Vec<String> {
     if document.header.options.without_looking {
         lines.push("Reality was not looked at (--refresh=false): this plan trusts the records.".into());
     }
-    lines.extend(document.notes.iter().map(|note| clean(note)));
+    // How it was looked at matters where something follows from it.
+    if !document.summary.is_empty() {
+        lines.extend(document.notes.iter().map(|note| clean(note)));
+    }
     lines
 }
 

@@ -140,7 +140,7 @@ async fn large_contents_take_a_channel_of_their_own() {
     let root = root.path();
     let channels = Channels::new(&Options::default());
     let writer = claimed(&channels, root).await;
-    let big: Vec<u8> = (0..50_000_000_u32).map(|i| (i % 251) as u8).collect();
+    let big: Vec<u8> = (0..5_000_000_u32).map(|i| (i % 251) as u8).collect();
     let source = tempfile::NamedTempFile::new().unwrap();
     fs::write(source.path(), &big).unwrap();
     let local = |digest: String| LocalFile { path: source.path().to_str().unwrap().into(), digest };

@@ -12,12 +12,19 @@ pub(crate) const SHELLS: [&[&str]; 4] =
 
 const MARK: &str = "0123456789abcdef";
 
+/// The answers to one frame of work in a session of its own.
+pub(crate) fn outcomes(shell: &[&str], root: &str, frame: impl FnOnce(&mut Frame)) -> Vec<Section> {
+    answers(shell, root, |request| {
+        request.push(start_work());
+        frame(request);
+    })
+}
+
 /// The answers to one frame in a session of its own.
 pub(crate) fn answers(shell: &[&str], root: &str, frame: impl FnOnce(&mut Frame)) -> Vec<Section> {
     let mut request = Frame::new();
     request.push(&start(MARK, root));
     request.push("I=0\nH=\n");
-    request.push(start_work());
     frame(&mut request);
     let mut child = Command::new(shell[0])
         .args(&shell[1..])

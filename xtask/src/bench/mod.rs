@@ -2,6 +2,7 @@
 
 mod ends;
 mod engine;
+mod hosts;
 mod measure;
 mod report;
 mod shape;
@@ -10,10 +11,10 @@ mod validate;
 
 use crate::Outcome;
 
-/// Measure fleet beside Terraform and write docs/benchmarks.md
+/// Measure fleet beside its rivals and write docs/benchmarks.md
 ///
-/// CPU seconds are user and system time of the whole child; the best of several runs counts. Without `terraform` on
-/// the PATH only fleet is measured.
+/// CPU seconds are user and system time of the whole child; the best of several runs counts. Rivals that are not there
+/// are left out.
 #[derive(clap::Args)]
 pub(crate) struct BenchArgs {
     #[command(subcommand)]
@@ -24,11 +25,13 @@ pub(crate) struct BenchArgs {
 enum Bench {
     Validate(validate::ValidateArgs),
     Engine(engine::EngineArgs),
+    Hosts(hosts::HostsArgs),
 }
 
 pub(crate) fn bench(args: &BenchArgs) -> Outcome {
     match &args.bench {
         Bench::Validate(args) => validate::validate(args),
         Bench::Engine(args) => engine::engine(args),
+        Bench::Hosts(args) => hosts::hosts(args),
     }
 }

@@ -149,7 +149,8 @@ impl Desk {
         let mut text = "pool \"static\" \"desk\" {\n".to_owned();
         for machine in &self.machines {
             let (name, port) = (&machine.name, machine.server.port());
-            writeln!(text, "  host \"{name}\" {{\n    address = \"127.0.0.1\"\n    port    = {port}\n  }}").unwrap();
+            writeln!(text, "  host \"{name}\" {{\n    address = \"127.0.0.1\"\n    port    = {port}\n  }}")
+                .unwrap();
         }
         text + "}\n"
     }

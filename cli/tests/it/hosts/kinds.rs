@@ -181,14 +181,8 @@ fn every_kind_is_made_kept_changed_and_removed() {
     local.put(INSIDE, "2");
     let changed: Vec<String> = local.steps().into_keys().collect();
     let changed: Vec<&str> = changed.iter().map(|it| it.rsplit_once("].").unwrap().1).collect();
-    let expected = [
-        "host_binary.b",
-        "host_block.b",
-        "host_command.c",
-        "host_file.plain",
-        "host_line.l",
-        "host_link.l",
-    ];
+    let expected =
+        ["host_binary.b", "host_block.b", "host_command.c", "host_file.plain", "host_line.l", "host_link.l"];
     assert_eq!(changed, expected);
     local.apply();
     local.check_converged();
@@ -271,7 +265,9 @@ fn a_plan_writes_nothing_on_the_host() {
     let local = Local::new();
     let look = |what: &str| {
         let before = stamps(&local.root);
-        for words in [&["plan"][..], &["plan", "--destroy"], &["plan", "--refresh-only"], &["plan", "--out", "p"]] {
+        for words in
+            [&["plan"][..], &["plan", "--destroy"], &["plan", "--refresh-only"], &["plan", "--out", "p"]]
+        {
             local.site.fleet_words(words).ok();
         }
         same(&stamps(&local.root), &before, what);
@@ -296,7 +292,11 @@ fn a_host_whose_state_is_lost_is_nobody_elses_to_take() {
     for words in [&["plan"][..], &["apply", "--auto-approve"]] {
         let ran = local.site.fleet_words(words);
         assert_eq!(ran.exit, Exit::Failed, "{ran:?}");
-        assert!(ran.stdout.contains("`here` is held by `fleet.this[\"here\"]` of the state "), "{}", ran.stdout);
+        assert!(
+            ran.stdout.contains("`here` is held by `fleet.this[\"here\"]` of the state "),
+            "{}",
+            ran.stdout
+        );
         assert!(ran.stdout.contains("Only if that state is lost for good: remove `/var/tmp/fleet/ledger`"));
     }
     same(&stamps(&local.root), &before, "nobody's but the holder's");

@@ -67,18 +67,26 @@ fn own_macs() {
     copy(&example("own-macs"), &desk.site, "");
     edit(&desk.site, "main.fleet.hcl", "file:~/.ssh/fleet_ed25519", "file:key");
     let connection = "    user     = \"admin\"\n";
-    edit(&desk.site, "main.fleet.hcl", connection, "    config = \"/dev/null\"\n    root = \"/proc/self/fd/9\"\n");
+    edit(
+        &desk.site,
+        "main.fleet.hcl",
+        connection,
+        "    config = \"/dev/null\"\n    root = \"/proc/self/fd/9\"\n",
+    );
     let port = |at: usize| desk.machines[at].server.port();
     let first = format!("address = \"127.0.0.1\"\nport = {}", port(0));
     let second = format!("addresses = [\"mini-b.invalid\", \"127.0.0.1\"]\nport = {}", port(1));
     edit(&desk.site, "main.fleet.hcl", "address = \"10.0.0.11\"", &first);
     edit(&desk.site, "main.fleet.hcl", "addresses = [\"mini-b.local\", \"10.0.0.12\"]", &second);
     for machine in &desk.machines {
-        for directory in ["Users/admin/.ssh", "etc/ssh/sshd_config.d", "etc/sudoers.d", "Library/LaunchDaemons", "bin"] {
+        for directory in
+            ["Users/admin/.ssh", "etc/ssh/sshd_config.d", "etc/sudoers.d", "Library/LaunchDaemons", "bin"]
+        {
             fs::create_dir_all(machine.path(directory)).unwrap();
         }
         fs::create_dir_all(machine.path("usr/local")).unwrap();
-        fs::write(machine.path("Users/admin/.ssh/authorized_keys"), "ssh-ed25519 AAAA of-somebody\n").unwrap();
+        fs::write(machine.path("Users/admin/.ssh/authorized_keys"), "ssh-ed25519 AAAA of-somebody\n")
+            .unwrap();
         fs::write(machine.path("bin/pmset"), PMSET).unwrap();
         fs::set_permissions(machine.path("bin/pmset"), fs::Permissions::from_mode(0o755)).unwrap();
     }
@@ -93,7 +101,11 @@ fn own_macs() {
         let keys = machine.read("Users/admin/.ssh/authorized_keys");
         assert!(keys.contains("of-somebody") && keys.contains("admin@example.org"), "{keys}");
         assert_eq!(machine.read("etc/pmset"), "0\n");
-        assert!(machine.read("Library/LaunchDaemons/fleet.tidy-builds.plist").contains("/usr/local/bin/tidy-builds"));
+        assert!(
+            machine
+                .read("Library/LaunchDaemons/fleet.tidy-builds.plist")
+                .contains("/usr/local/bin/tidy-builds")
+        );
         assert!(machine.read("etc/motd").starts_with("desk-mini-"));
     }
     // One is off.

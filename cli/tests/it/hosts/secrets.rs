@@ -137,7 +137,12 @@ fn no_secret_stands_anywhere_while_hosts_are_planned_and_changed() {
     check(&desk, &["apply"]).ok();
     desk.check_converged();
     // Errors.
-    desk.inside(&INSIDE.replace("/etc/secret", "/no/such/place").replace("sleep 0.3;", "exit 3;").replace("yes", "no"));
+    desk.inside(
+        &INSIDE
+            .replace("/etc/secret", "/no/such/place")
+            .replace("sleep 0.3;", "exit 3;")
+            .replace("yes", "no"),
+    );
     let ran = check(&desk, &["apply"]);
     assert!(ran.stderr.contains("cannot be written") && ran.stderr.contains("the script failed"), "{ran:?}");
     desk.inside("");

@@ -98,18 +98,11 @@ impl Planner<'_> {
 
     /// Leaves something in a fleet alone that cannot be seen, and what depends on it; the rest goes on. What is wrong with
     /// a host is said once, and not for all that is on it.
-<<<<<<< HEAD
     fn block(&mut self, address: &Address, slot: &ScopePath, problem: Diagnostic, why: Arc<str>) {
         let is_told = self
             .blocked
             .range(slot_start(slot)..)
             .take_while(|(other, _)| other.scope.slot().as_ref() == Some(slot));
-=======
-    fn block(&mut self, address: &Address, slot: ScopePath, problem: Diagnostic, why: Arc<str>) {
-        let is_told = self.blocked.range(slot_start(&slot)..).take_while(|(other, _)| {
-            other.scope.slot().as_ref() == Some(&slot)
-        });
->>>>>>> refs/heads/e2e
         let is_excluded = self.options.excludes.iter().any(|target| target.covers(address));
         if !is_excluded && !is_told.into_iter().any(|(_, told)| *told == why) {
             self.diagnostics.push(Diagnostic { severity: Severity::Warning, ..problem });

@@ -9,7 +9,8 @@ use fleet_cli::Exit;
 use super::desk::{Desk, MAIN};
 use super::tree::same;
 
-const NOTE: &str = "  resource \"host_file\" \"note\" {\n    path    = \"/etc/note\"\n    content = host.name\n  }\n";
+const NOTE: &str =
+    "  resource \"host_file\" \"note\" {\n    path    = \"/etc/note\"\n    content = host.name\n  }\n";
 
 /// Says that it runs, and waits until it may go on.
 pub(super) const WAITS: &str = r#"
@@ -92,7 +93,10 @@ fn a_key_that_is_not_authorized_is_told_from_a_host_that_is_down() {
 #[test]
 fn every_address_of_a_host_is_tried() {
     let desk = Desk::of(1, NOTE);
-    let text = desk.site.read(MAIN).replace("address = \"127.0.0.1\"", "addresses = [\"no-such-host.invalid\", \"localhost\"]");
+    let text = desk
+        .site
+        .read(MAIN)
+        .replace("address = \"127.0.0.1\"", "addresses = [\"no-such-host.invalid\", \"localhost\"]");
     desk.site.write(MAIN, &text);
     desk.apply();
     desk.check_converged();
@@ -118,7 +122,8 @@ fn a_connection_that_breaks_in_the_middle_of_a_step_is_mended_by_the_same_run() 
 fn a_server_that_dies_in_the_middle_of_a_run_is_converged_by_the_next() {
     let mut desk = Desk::of(2, WAITS);
     fs::write(desk.machine("b").path("etc/go"), "").unwrap();
-    let mut child = desk.site.command_with_path(["apply", "--auto-approve", "--step-timeout", "5s"]).spawn().unwrap();
+    let mut child =
+        desk.site.command_with_path(["apply", "--auto-approve", "--step-timeout", "5s"]).spawn().unwrap();
     until("the step runs", || desk.machine("a").has("etc/runs"));
     desk.machine_mut("a").server.kill();
     assert!(!child.wait().unwrap().success());
@@ -142,7 +147,11 @@ fn a_step_that_fails_on_one_host_says_where_and_leaves_the_others_alone() {
     let before = desk.machine("a").tree();
     let ran = desk.run("apply", &[]);
     assert_eq!(ran.exit, Exit::Failed, "{ran:?}");
-    assert!(ran.stderr.contains("fleet.desk[0].host_file.note: failed: `/etc/sub/note` cannot be written"), "{}", ran.stderr);
+    assert!(
+        ran.stderr.contains("fleet.desk[0].host_file.note: failed: `/etc/sub/note` cannot be written"),
+        "{}",
+        ran.stderr
+    );
     assert_eq!(desk.machine("b").read("etc/sub/note"), "desk-1");
     let mut after = desk.machine("a").tree();
     after.retain(|path, _| before.contains_key(path));

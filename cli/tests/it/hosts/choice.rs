@@ -4,7 +4,8 @@ use fleet_cli::Exit;
 
 use super::desk::Desk;
 
-const NOTE: &str = "  resource \"host_file\" \"note\" {\n    path    = \"/etc/note\"\n    content = host.name\n  }\n";
+const NOTE: &str =
+    "  resource \"host_file\" \"note\" {\n    path    = \"/etc/note\"\n    content = host.name\n  }\n";
 
 #[test]
 fn hosts_are_chosen_by_slot_by_name_and_by_machine() {

@@ -47,7 +47,9 @@ pub(super) struct Desk {
 /// The start of what a server runs for each command.
 fn enter(root: &Path) -> String {
     let root = root.display();
-    format!("ForceCommand exec 9<{root} && PATH={root}/bin:$PATH && export PATH && eval \"$SSH_ORIGINAL_COMMAND\"")
+    format!(
+        "ForceCommand exec 9<{root} && PATH={root}/bin:$PATH && export PATH && eval \"$SSH_ORIGINAL_COMMAND\""
+    )
 }
 
 impl Machine {

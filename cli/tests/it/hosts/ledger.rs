@@ -130,7 +130,11 @@ fn a_stale_writer_is_refused_by_the_machine() {
     desk.inside(&TWO.replace("\"1\"", "\"changed\""));
     let ran = desk.run("apply", &[]);
     assert_eq!(ran.exit, Exit::Failed, "{ran:?}");
-    assert!(ran.stderr.contains("somebody with a newer lock works on this host (number 1000)"), "{}", ran.stderr);
+    assert!(
+        ran.stderr.contains("somebody with a newer lock works on this host (number 1000)"),
+        "{}",
+        ran.stderr
+    );
     same(&desk.machine("a").tree(), &before, "nothing was changed");
     let ran = desk.run("destroy", &[]);
     assert_eq!(ran.exit, Exit::Failed, "{ran:?}");

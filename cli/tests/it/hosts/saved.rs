@@ -5,7 +5,8 @@ use std::fs;
 use super::desk::Desk;
 use super::tree::same;
 
-const NOTE: &str = "  resource \"host_file\" \"note\" {\n    path    = \"/etc/note\"\n    content = host.name\n  }\n";
+const NOTE: &str =
+    "  resource \"host_file\" \"note\" {\n    path    = \"/etc/note\"\n    content = host.name\n  }\n";
 
 #[test]
 fn a_saved_plan_is_what_runs() {

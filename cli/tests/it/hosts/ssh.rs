@@ -58,8 +58,30 @@ fn thirty_hosts_at_once_are_converged_over_one_connection_each() {
 
 #[test]
 fn names_and_contents_may_hold_anything() {
-    let names = ["a b", "it's", "say \"x\"", "back\\slash", "line\nbreak", "$HOME `id` $(id) *?[a]", "-n", "ü", "tab\t", "%s"];
-    let contents = ["", "\n", "no newline", "\0 and \0", "'\"\\$`!*", "a\r\nb\r\n", ".\n#\n.\n", "%s%n\\n\\c", "\u{1b}[31m\u{7f}", "EOF\n"];
+    let names = [
+        "a b",
+        "it's",
+        "say \"x\"",
+        "back\\slash",
+        "line\nbreak",
+        "$HOME `id` $(id) *?[a]",
+        "-n",
+        "ü",
+        "tab\t",
+        "%s",
+    ];
+    let contents = [
+        "",
+        "\n",
+        "no newline",
+        "\0 and \0",
+        "'\"\\$`!*",
+        "a\r\nb\r\n",
+        ".\n#\n.\n",
+        "%s%n\\n\\c",
+        "\u{1b}[31m\u{7f}",
+        "EOF\n",
+    ];
     let quoted = |text: &str| {
         let mut quoted = serde_json::to_string(text).unwrap();
         for (from, to) in [("${", "$${"), ("%{", "%%{")] {

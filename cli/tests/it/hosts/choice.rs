@@ -66,7 +66,7 @@ fn a_changed_key_is_shown_and_taken_only_if_somebody_says_so() {
     desk.apply_with(&["--accept-host-key", "desk[1]"]);
     assert_eq!(desk.machine("b").read("etc/note"), "now desk-1");
     // The new one is pinned.
-    desk.check_converged();
+    desk.check_plan(&[], &[]);
     desk.machines[1].server.change_host_key();
     desk.machines[1].server.restart();
     let ran = desk.site.fleet(["plan"]);

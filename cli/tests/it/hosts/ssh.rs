@@ -127,7 +127,7 @@ fn fifty_megabytes_are_sent_once_and_bytes_that_are_no_text_arrive() {
     };
     let big: Vec<u8> = std::iter::repeat_with(&mut noise).take(50_000_000).collect();
     let desk = Desk::of(
-        2,
+        1,
         "  resource \"host_binary\" \"big\" {\n    path = \"/opt/big\"\n    source = \"big\"\n    source_sha256 = filesha256(\"big\")\n  }\n",
     );
     fs::write(desk.site.path().join("big"), &big).unwrap();

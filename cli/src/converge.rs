@@ -77,7 +77,7 @@ impl Site {
         let mut configuration = Configuration::load(env);
         configuration.read_values(env, variables);
         configuration.outside.stage = Stage::Planning(configuration.outside.now());
-        let channels = hosts.channels();
+        let channels = hosts.channels(&env.cwd);
         let providers = env.providers().with_hosts(channels.clone());
         let vault = Vault::new(env, Wanted::All);
         let told = settings::read(&mut configuration, &providers, &vault, &env.cwd);

@@ -1,5 +1,6 @@
 //! The way to hosts, for all commands that connect to some.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,8 +15,9 @@ pub(crate) struct HostArgs {
 }
 
 impl HostArgs {
-    /// No connection is made yet.
-    pub(crate) fn channels(self) -> Arc<Channels> {
-        Arc::new(Channels::new(&Options { keep: self.keep_connections }))
+    /// No connection is made yet. Relative paths of files on this machine start at `directory`.
+    pub(crate) fn channels(self, directory: &Path) -> Arc<Channels> {
+        let directory = directory.to_owned();
+        Arc::new(Channels::new(&Options { keep: self.keep_connections, directory }))
     }
 }

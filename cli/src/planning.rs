@@ -91,7 +91,8 @@ impl PlanningArgs {
 /// A slot, which may be written without the word `fleet`.
 fn slot(text: &str) -> Result<ScopePath, Failure> {
     ScopePath::slot_named(text).ok_or_else(|| {
-        Failure::new(format!("`{text}` is not a slot of a fleet")).help("write it as `runners[0]` or `desk[\"mini-a\"]`")
+        Failure::new(format!("`{text}` is not a slot of a fleet"))
+            .help("write it as `runners[0]` or `desk[\"mini-a\"]`")
     })
 }
 

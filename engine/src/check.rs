@@ -14,7 +14,8 @@ use crate::scope::NodeItem;
 pub fn all_at_once(plan: &Plan, expansion: &Expansion<'_>, readers: &dyn Readers) -> Diagnostics {
     let mut diagnostics = Diagnostics::new();
     for scope in &expansion.scopes.scopes {
-        let Some((fleet, rollout)) = scope.fleet.and_then(|fleet| Some((fleet, fleet.rollout.as_ref()?))) else {
+        let Some((fleet, rollout)) = scope.fleet.and_then(|fleet| Some((fleet, fleet.rollout.as_ref()?)))
+        else {
             continue;
         };
         let is_of = |address: &Address| {

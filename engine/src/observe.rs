@@ -58,6 +58,8 @@ pub enum Which {
     Data,
     /// None: it is what a host lists as managed, and who it proved to be.
     Inventory,
+    /// None: the same of the machine that takes the place of the one that is recorded.
+    Successor,
 }
 
 /// What to look at.

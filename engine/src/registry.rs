@@ -242,6 +242,9 @@ impl<P: Provider> Erased for Of<P> {
     }
 }
 
+/// Questions, and their numbers in the batch that they came in.
+type Numbered = (Vec<usize>, Vec<Ask>);
+
 /// A provider's reading handle.
 struct Reading<P: Provider>(P::Reader);
 
@@ -252,7 +255,7 @@ impl<P: Provider> Reader for Reading<P> {
     fn look(&self, batch: Vec<(Arc<str>, Ask)>) -> BoxFuture<'_, Vec<Result<Option<Value>, Error>>> {
         Box::pin(async move {
             let n_asked = batch.len();
-            let mut kinds: BTreeMap<(Arc<str>, bool), (Vec<usize>, Vec<Ask>)> = BTreeMap::new();
+            let mut kinds: BTreeMap<(Arc<str>, bool), Numbered> = BTreeMap::new();
             for (at, (kind, ask)) in batch.into_iter().enumerate() {
                 let (places, asks) = kinds.entry((kind, matches!(ask, Ask::Data(_)))).or_default();
                 places.push(at);

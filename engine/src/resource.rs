@@ -46,6 +46,9 @@ pub trait Resource: Attributes {
     /// sensitive values, because state would hold them.
     const LIVES_IN_STATE: bool = false;
 
+    /// Whether it takes a script of the user to look at it: nobody knows what else that does, so a plan says so.
+    const RUNS_USER_CODE: bool = false;
+
     /// What the `id` of an `import` block is, such as "the path". `None`: it cannot be imported.
     const ID: Option<&'static str> = None;
 

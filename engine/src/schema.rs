@@ -93,6 +93,8 @@ pub struct Entry {
     pub version: u32,
     /// Whether the record is all there is of it.
     pub lives_in_state: bool,
+    /// Whether it takes a script of the user to look at it.
+    pub runs_user_code: bool,
     /// What the `id` of an `import` block is; `None` if it cannot be imported.
     pub id: Option<&'static str>,
     /// What it comes before or after, where no reference says so.
@@ -144,6 +146,7 @@ impl Entry {
             provider: provider.into(),
             version: 1,
             lives_in_state: false,
+            runs_user_code: false,
             id: None,
             edges: &[],
         }

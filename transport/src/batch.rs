@@ -1,28 +1,25 @@
 //! Questions and works that travel together: from steps to round trips, and back.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use fleet_engine::host::probe::{Answer, Content as Wanted, What};
-use fleet_engine::host::step::{Content, LocalFile};
+use fleet_engine::host::reach::Over;
+use fleet_engine::host::step::Content;
 use fleet_engine::host::{Act, Holder, Ledger, Probe, Reply, Step, Work};
 use fleet_engine::resource::Error;
 use tokio::sync::oneshot;
 
 use crate::chance;
 use crate::failure::{cut, not_held, not_listed, of_step};
+use crate::prepare::{bring, is_long, read_edits};
 use crate::script::Job;
 use crate::script::frame::escaped_size;
 use crate::script::work::{CHANGED, GOING, Hold, Outcome, Staged, Task, With};
 use crate::session::{Round, Session, Sided, no_text, sound_path};
 use crate::sudo::Who;
-use crate::upload::{Source, digest};
 
 /// How long a step may take, if it does not say.
 const STEP: Duration = Duration::from_secs(10 * 60);
-/// What is longer takes a channel of its own.
-const INLINE: usize = 64 << 10;
 /// How often a file is read again that others keep changing.
 const REREADS: usize = 5;
 
@@ -34,24 +31,24 @@ pub(crate) struct Asked {
 
 /// A work, and how far it is.
 pub(crate) struct Doing {
-    work: Work,
-    holder: Holder,
+    pub(crate) work: Work,
+    pub(crate) holder: Holder,
     answer: Option<oneshot::Sender<Result<Reply, Error>>>,
     /// The next step.
-    next: usize,
+    pub(crate) next: usize,
     /// Whether the inventory knows of it.
-    is_listed: bool,
+    pub(crate) is_listed: bool,
     /// What was brought to the host for its steps.
-    staged: BTreeMap<usize, Staged>,
-    rereads: usize,
+    pub(crate) staged: BTreeMap<usize, Staged>,
+    pub(crate) rereads: usize,
 }
 
 /// What is done of a work in one round trip.
-struct Segment {
-    doing: usize,
-    root: bool,
-    end: usize,
-    reads_back: bool,
+pub(crate) struct Segment {
+    pub(crate) doing: usize,
+    pub(crate) root: bool,
+    pub(crate) end: usize,
+    pub(crate) reads_back: bool,
 }
 
 impl Asked {
@@ -73,9 +70,8 @@ impl Doing {
     /// About how many bytes it takes.
     pub(crate) fn size(&self) -> usize {
         let of_step = |step: &Step| match &step.act {
-            Act::Write { content: Content::Bytes(bytes), .. } => {
-                let size = escaped_size(&bytes.0);
-                if size > INLINE { 300 } else { size + 300 }
+            Act::Write { content: Content::Bytes(bytes), .. } if !is_long(&bytes.0) => {
+                escaped_size(&bytes.0) + 300
             }
             Act::Run { input, .. } => escaped_size(&input.0) + 300,
             Act::UserScript { script } => escaped_size(&script.0) + 300,
@@ -84,11 +80,11 @@ impl Doing {
         self.work.steps.iter().map(of_step).sum()
     }
 
-    fn is_open(&self) -> bool {
+    pub(crate) fn is_open(&self) -> bool {
         self.answer.is_some()
     }
 
-    fn finish(&mut self, answer: Result<Reply, Error>) {
+    pub(crate) fn finish(&mut self, answer: Result<Reply, Error>) {
         if let Some(waiting) = self.answer.take() {
             let _ = waiting.send(answer);
         }
@@ -107,7 +103,8 @@ impl Doing {
 /// Answers all of them.
 pub(crate) async fn serve(session: &mut Session, asks: Vec<Asked>, mut works: Vec<Doing>) {
     for doing in &mut works {
-        if let Err(error) = doing.work.steps.iter().try_for_each(|step| sound(&step.act)) {
+        let may_be = |step: &Step| sound(&step.act).and_then(|()| elsewhere(&session.reach.over, &step.act));
+        if let Err(error) = doing.work.steps.iter().try_for_each(may_be) {
             doing.finish(Err(error));
         }
     }
@@ -178,7 +175,7 @@ async fn one_round(
 
 /// Lets questions travel along; they are answered here. A question whose answer got lost on the way is asked once more,
 /// because nothing is done twice by that.
-async fn ask_along(
+pub(crate) async fn ask_along(
     session: &mut Session,
     round: &mut Round,
     asks: Vec<Asked>,
@@ -191,11 +188,16 @@ async fn ask_along(
     let mut replies = came.replies;
     let mut others = replies.split_off(own);
     let is_lost = |reply: &Result<Reply, Error>| reply.as_ref().is_err_and(|error| error.transient);
-    if others.iter().any(is_lost) && session.connect().await.is_ok() {
+    let lost: Vec<usize> = (0..others.len()).filter(|at| is_lost(&others[*at])).collect();
+    if !lost.is_empty() {
         let probes = round.probes.split_off(own);
-        let lost: Vec<usize> = (0..others.len()).filter(|at| is_lost(&others[*at])).collect();
         let again = Round { probes: lost.iter().map(|at| probes[*at].clone()).collect(), ..Round::default() };
-        for (at, reply) in lost.into_iter().zip(session.round(&again).await.replies) {
+        let replies = match session.connect().await {
+            Ok(()) => session.round(&again).await.replies,
+            // Why nobody can connect says more than that something broke.
+            Err(error) => lost.iter().map(|_| Err(error.clone())).collect(),
+        };
+        for (at, reply) in lost.into_iter().zip(replies) {
             others[at] = reply;
         }
     }
@@ -284,7 +286,12 @@ fn segments(session: &Session, works: &[Doing]) -> Vec<Segment> {
     all
 }
 
-fn job(session: &Session, doing: &Doing, segment: &Segment, edited: &BTreeMap<(usize, usize), With>) -> Job {
+pub(crate) fn job(
+    session: &Session,
+    doing: &Doing,
+    segment: &Segment,
+    edited: &BTreeMap<(usize, usize), With>,
+) -> Job {
     let slot = &session.reach.slot;
     let listed = doing.work.listed.as_ref();
     let task = |at: usize| {
@@ -328,165 +335,6 @@ fn ledger(doing: &Doing, slot: &str) -> With {
     With::Ledger { hold, claim, text }
 }
 
-/// Brings to the host what is too long for a script.
-async fn bring(session: &mut Session, doing: &mut Doing) {
-    for at in 0..doing.work.steps.len() {
-        if !doing.is_open() {
-            return;
-        }
-        let brought = match &doing.work.steps[at].act {
-            Act::Write { content: Content::Bytes(bytes), .. } if escaped_size(&bytes.0) > INLINE => {
-                let bytes: Arc<[u8]> = bytes.0.as_slice().into();
-                stage(session, bytes).await
-            }
-            Act::Write { content: Content::Local(file), .. } | Act::Unpack { archive: file, .. } => {
-                local(session, &file.clone()).await
-            }
-            _ => continue,
-        };
-        match brought {
-            Ok(staged) => {
-                doing.staged.insert(at, staged);
-            }
-            Err(error) => {
-                session.litter.extend(std::mem::take(&mut doing.staged).into_values().map(|it| it.path));
-                // Whose the host is matters more than why it takes no upload.
-                let error =
-                    if error.transient { error } else { check_hold(session, doing).await.unwrap_or(error) };
-                doing.finish(Err(error));
-            }
-        }
-    }
-}
-
-async fn stage(session: &mut Session, bytes: Arc<[u8]>) -> Result<Staged, Error> {
-    let digest = digest(&bytes);
-    let path = session.upload(Source::Bytes(bytes)).await?;
-    Ok(Staged { path, digest, is_gzip: false })
-}
-
-async fn local(session: &mut Session, file: &LocalFile) -> Result<Staged, Error> {
-    let shared = session.shared.clone();
-    let known = shared.digests.check(&file.path, &file.digest).await?;
-    let path = session.upload(Source::File(file.path.clone())).await?;
-    Ok(Staged { path, digest: file.digest.clone(), is_gzip: known.is_gzip })
-}
-
-/// Why the host is not ours, if it is not.
-async fn check_hold(session: &mut Session, doing: &Doing) -> Option<Error> {
-    let segment = Segment { doing: 0, root: false, end: doing.next, reads_back: false };
-    let mut job = job(session, doing, &segment, &BTreeMap::new());
-    (job.list, job.forget) = (None, None);
-    let round = Round { jobs: vec![Sided { root: false, it: job }], ..Round::default() };
-    match session.round(&round).await.outcomes.pop()? {
-        Ok(Outcome::NotHeld(whose, body)) => {
-            Some(not_held(whose, &session.reach.slot, &session.reach.ledger, &body))
-        }
-        _ => None,
-    }
-}
-
-/// Reads the files that the next steps edit, and edits them. Several edits of one file follow on each other.
-async fn read_edits(
-    session: &mut Session,
-    works: &mut [Doing],
-    segments: &[Segment],
-    asks: &mut Vec<Asked>,
-) -> BTreeMap<(usize, usize), With> {
-    let mut edited = BTreeMap::new();
-    let mut wanted: BTreeMap<(String, bool), Option<Vec<u8>>> = BTreeMap::new();
-    let aside = session.has_root_aside();
-    let edits = |works: &[Doing], segment: &Segment| -> Vec<(usize, String, bool)> {
-        let doing = &works[segment.doing];
-        let steps = doing.work.steps.iter().enumerate().take(segment.end).skip(doing.next);
-        let edit = |(at, step): (usize, &Step)| match &step.act {
-            Act::Edit { path, .. } => Some((at, path.clone(), step.root && aside)),
-            _ => None,
-        };
-        steps.filter_map(edit).collect()
-    };
-    for (_, path, root) in segments.iter().flat_map(|segment| edits(works, segment)) {
-        wanted.insert((path, root), None);
-    }
-    if wanted.is_empty() {
-        return edited;
-    }
-    let probe = |(path, root): &(String, bool)| {
-        let probe = Probe::new().content(&**path, Wanted::Whole);
-        (if *root { probe.as_root() } else { probe }, Who::Worker)
-    };
-    let mut round = Round { probes: wanted.keys().map(probe).collect(), ..Round::default() };
-    let (_, replies) = ask_along(session, &mut round, std::mem::take(asks)).await;
-    let mut failed: BTreeMap<(String, bool), Error> = BTreeMap::new();
-    for ((key, content), reply) in wanted.iter_mut().zip(replies) {
-        match reply.and_then(|reply| regular(&key.0, reply)) {
-            Ok(found) => *content = found,
-            Err(error) => {
-                failed.insert(key.clone(), error);
-            }
-        }
-    }
-    for segment in segments {
-        for (at, path, root) in edits(works, segment) {
-            let key = (path, root);
-            let doing = &mut works[segment.doing];
-            let Act::Edit { path, edit } = &doing.work.steps[at].act else { continue };
-            let before = wanted.get(&key).cloned().flatten();
-            let after = match failed.get(&key) {
-                Some(error) => Err(error.clone()),
-                None => edit
-                    .apply(before.as_deref().unwrap_or_default())
-                    .map_err(|misfit| Error::permanent(format!("`{path}` cannot be edited: {misfit}"))),
-            };
-            let after = match after {
-                Ok(after) => after,
-                Err(error) => {
-                    doing.finish(Err(error));
-                    break;
-                }
-            };
-            let is_same = after == before.as_deref().unwrap_or_default();
-            let with = if is_same {
-                None
-            } else if escaped_size(&after) > INLINE {
-                match stage(session, after.as_slice().into()).await {
-                    Ok(staged) => {
-                        let before = doing.staged.insert(at, staged.clone());
-                        session.litter.extend(before.map(|before| before.path));
-                        Some(With::Staged(staged))
-                    }
-                    Err(error) => {
-                        doing.finish(Err(error));
-                        break;
-                    }
-                }
-            } else {
-                Some(With::Sent(after.clone()))
-            };
-            let with = With::Edited { before: before.as_deref().map(digest), after: with.map(Box::new) };
-            edited.insert((segment.doing, at), with);
-            if !is_same {
-                wanted.insert(key, Some(after));
-            }
-        }
-    }
-    edited
-}
-
-/// What stands in a file that can be edited; none if nothing is there.
-fn regular(path: &str, reply: Reply) -> Result<Option<Vec<u8>>, Error> {
-    match reply.0.into_iter().next() {
-        Some(Answer::Path(None)) => Ok(None),
-        Some(Answer::Path(Some(found))) => match found.what {
-            What::File(file) => Ok(Some(file.content.unwrap_or_default())),
-            What::Link(_) => Err(Error::permanent(format!("`{path}` is a link, and cannot be edited"))
-                .help("name the file that it leads to")),
-            _ => Err(Error::permanent(format!("`{path}` is no file, and cannot be edited"))),
-        },
-        _ => Err(cut("")),
-    }
-}
-
 /// Whether a step can be put into a script, and may be.
 fn sound(act: &Act) -> Result<(), Error> {
     let texts: Vec<&str> = match act {
@@ -519,6 +367,17 @@ fn sound(act: &Act) -> Result<(), Error> {
         Act::UserScript { .. } => Vec::new(),
     };
     if texts.iter().any(|text| text.contains('\0')) { Err(no_text()) } else { Ok(()) }
+}
+
+/// Whoever runs fleet must be there to see what came of it, so that this very machine is not started anew.
+fn elsewhere(over: &Over, act: &Act) -> Result<(), Error> {
+    match (over, act) {
+        (Over::Local, Act::Reboot { .. }) => {
+            let error = Error::permanent("this machine runs fleet, and is not started anew by it");
+            Err(error.help("start it anew by hand, and apply again"))
+        }
+        _ => Ok(()),
+    }
 }
 
 fn one_line(text: &str) -> String {

@@ -1,6 +1,7 @@
 //! All hosts of a run.
 
 use std::collections::HashMap;
+use std::path::PathBuf;
 use std::process::Command;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -19,6 +20,8 @@ use crate::ssh::Masters;
 pub struct Options {
     /// Connections outlive the run by so much, for the next one to find; none: they end with it.
     pub keep: Option<Duration>,
+    /// Where relative paths of files on this machine start.
+    pub directory: PathBuf,
 }
 
 /// The way to all hosts of a run.
@@ -41,10 +44,14 @@ struct Reading(Arc<Host>);
 struct Writing(Arc<Host>, Holder);
 
 impl Channels {
-    /// No connections yet.
+    /// No connections yet. The process may open more files from now on.
     #[must_use]
     pub fn new(options: &Options) -> Channels {
-        Channels { shared: Arc::new(Shared::new(Masters::new(options.keep))), hosts: Mutex::default() }
+        crate::limit::raise();
+        Channels {
+            shared: Arc::new(Shared::new(Masters::new(options.keep), options.directory.clone())),
+            hosts: Mutex::default(),
+        }
     }
 
     /// Ends all connections, once what was handed over is done. Whatever is asked afterwards is refused.

@@ -62,7 +62,7 @@ pub(crate) fn not_held(whose: Whose, slot: &str, ledger: &str, body: &[u8]) -> E
 
 /// The inventory could not be written.
 pub(crate) fn not_listed(ledger: &str, section: &Section) -> Error {
-    explained(format!("the inventory at `{ledger}.d` cannot be written"), section)
+    explained(&format!("the inventory at `{ledger}.d` cannot be written"), section)
 }
 
 /// A step was not done.
@@ -82,7 +82,7 @@ pub(crate) fn of_step(act: &Act, slot: &str, section: &Section) -> Error {
         (Act::Write { path, .. } | Act::Unpack { path, .. } | Act::Edit { path, .. }, TORN) => {
             Error::transient(format!("what was uploaded for `{path}` did not arrive whole"))
         }
-        _ => explained(what(act), section),
+        _ => explained(&what(act), section),
     }
 }
 
@@ -107,7 +107,7 @@ fn what(act: &Act) -> String {
 }
 
 /// What was tried, why it failed, and what to do about causes that everybody meets.
-fn explained(what: String, section: &Section) -> Error {
+fn explained(what: &str, section: &Section) -> Error {
     let error = Error::permanent(format!("{what}{}", said(section)));
     // Shells differ in the case of what they say.
     let complaint = String::from_utf8_lossy(&section.complaint).to_lowercase();

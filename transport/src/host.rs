@@ -8,6 +8,7 @@ use fleet_engine::resource::Error;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
+use tracing::Instrument;
 
 use crate::batch::{Asked, Doing, serve};
 use crate::link::Shared;
@@ -80,7 +81,8 @@ impl Host {
         if matches!(*inbox, Inbox::Unopened) {
             let (sender, receiver) = unbounded_channel();
             let session = Session::new(self.reach.clone(), self.shared.clone());
-            *inbox = Inbox::Open(sender, tokio::spawn(run(session, receiver)));
+            let span = tracing::debug_span!("host", slot = &*self.reach.slot);
+            *inbox = Inbox::Open(sender, tokio::spawn(run(session, receiver).instrument(span)));
         }
         // A request that nobody takes is answered as it is dropped.
         if let Inbox::Open(sender, _) = &*inbox {

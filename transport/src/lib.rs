@@ -4,7 +4,7 @@
 //! 2. [`road`]: what starts commands on a host; [`ssh`] connects, over the real client
 //! 3. [`shell`]: one shell that stays; [`sudo`] is that of root
 //! 4. [`session`]: one round trip with a host; [`upload`] takes what is too long for it
-//! 5. [`batch`]: questions and works that travel together; [`host`] collects them
+//! 5. [`batch`]: questions and works that travel together; [`prepare`] sees to what they need, [`host`] collects them
 //!
 //! [`Channels`] is all of it: the hosts of a run.
 
@@ -13,7 +13,9 @@ mod chance;
 mod channels;
 mod failure;
 mod host;
+mod limit;
 mod link;
+mod prepare;
 mod road;
 pub mod script;
 mod session;

@@ -1,5 +1,7 @@
 //! A connection that is up: the road to a host, and the shell at its end.
 
+use std::path::PathBuf;
+
 use fleet_engine::host::Reach;
 use fleet_engine::host::probe::Line;
 use fleet_engine::host::reach::Over;
@@ -16,6 +18,8 @@ const CONNECTS: usize = 64;
 
 /// What all sessions of a run share.
 pub(crate) struct Shared {
+    /// Where relative paths of files on this machine start.
+    pub(crate) directory: PathBuf,
     pub(crate) digests: Digests,
     pub(crate) masters: Masters,
     connects: Semaphore,
@@ -32,8 +36,8 @@ pub(crate) struct Link {
 }
 
 impl Shared {
-    pub(crate) fn new(masters: Masters) -> Shared {
-        Shared { digests: Digests::default(), masters, connects: Semaphore::new(CONNECTS) }
+    pub(crate) fn new(masters: Masters, directory: PathBuf) -> Shared {
+        Shared { directory, digests: Digests::default(), masters, connects: Semaphore::new(CONNECTS) }
     }
 }
 
@@ -41,14 +45,14 @@ impl Link {
     /// Connects. `host_key` is what the host proved to be before in the same run.
     pub(crate) async fn make(reach: &Reach, host_key: Option<&str>, shared: &Shared) -> Result<Link, Error> {
         let _turn = shared.connects.acquire().await;
-        let (road, line, master) = match &reach.over {
+        let (road, mut line, master) = match &reach.over {
             Over::Local => (Road::Local, Line::default(), None),
             Over::Ssh(ssh) => {
                 let (master, line) = shared.masters.connect(&reach.slot, ssh, host_key).await?;
                 (Road::Ssh(master.session()), line, Some(master))
             }
         };
-        let line = Line { lineage: reach.lineage.clone(), ..line };
+        line.lineage.clone_from(&reach.lineage);
         let user = Shell::open(&road, &reach.root).await?;
         let is_root = line.user == "root";
         Ok(Link { road, line, is_root, user, master })

@@ -155,7 +155,7 @@ impl Session {
             if !root.is_needed() {
                 return (None, None);
             }
-            let who = if root.works() { Who::Worker } else { Who::Looker };
+            let who = root.who(round);
             let password =
                 if lookers_are_root && root.has_lookers(round) { None } else { sudo_password.as_ref() };
             let first = sudo.exchange(road, prefix, password, who, &root.body, root.patience).await;
@@ -279,6 +279,12 @@ impl Part {
 
     fn is_needed(&self) -> bool {
         self.works() || !self.asking.is_empty() || !self.body.script().is_empty()
+    }
+
+    /// Whoever works along pays for those who look.
+    fn who(&self, round: &Round) -> Who {
+        let is_worker = |at: &usize| round.probes[*at].1 == Who::Worker;
+        if self.works() || self.probes.iter().any(is_worker) { Who::Worker } else { Who::Looker }
     }
 
     fn has_lookers(&self, round: &Round) -> bool {

@@ -66,7 +66,7 @@ impl Shell {
             frame.push("hello\n");
         }
         if works && !self.knows.1 {
-            frame.push(script::WORK);
+            frame.push(script::start_work());
         }
         frame.push("I=0\nH=\n");
         frame

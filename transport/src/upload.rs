@@ -38,7 +38,10 @@ pub(crate) enum Source {
 
 /// The digests of files on this machine, each found once in a run.
 #[derive(Default)]
-pub(crate) struct Digests(Mutex<HashMap<String, Arc<OnceCell<Result<Local, Error>>>>>);
+pub(crate) struct Digests(Mutex<HashMap<String, Looked>>);
+
+/// A file that is looked at once, by whoever comes first.
+type Looked = Arc<OnceCell<Result<Local, Error>>>;
 
 /// What is known of a file on this machine.
 #[derive(Clone, Debug)]

@@ -15,8 +15,8 @@ use fleet_store::{Database, Summary};
 use serde::Serialize;
 
 use crate::configuration::VariableArgs;
-use crate::hosts::HostArgs;
 use crate::converge::{Purpose, Running, Site, command_of, print_outputs};
+use crate::hosts::HostArgs;
 use crate::memory::LockArgs;
 use crate::planning::PlanningArgs;
 use crate::progress::{Progress, ProgressArgs, summary};

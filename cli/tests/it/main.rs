@@ -11,6 +11,7 @@ mod converge;
 mod fmt;
 mod frame;
 mod golden;
+mod hosts;
 mod init;
 mod interrupt;
 mod kills;

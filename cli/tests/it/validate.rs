@@ -59,8 +59,6 @@ fn the_sample_fleet_lacks_nothing_but_kinds() {
             "unknown provider `scaleway`",
             "unknown resource kind `scaleway_ssh_key`",
             "unknown pool kind `scaleway`",
-            "unknown pool kind `static`",
-            "unknown connection kind `ssh`",
             "unknown resource kind `macos_hostname`",
             "unknown resource kind `macos_pf_anchor`",
             "unknown resource kind `macos_signed_binary`",

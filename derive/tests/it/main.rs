@@ -61,7 +61,7 @@ fn the_schema_says_what_the_struct_says() {
     let code = new(Type::String, Presence::Required, "What opens it.");
     check("code", Attribute { sensitive: true, write_only: true, ..code });
     let number = new(Type::Number, Presence::Computed, "Its number, given by the house.");
-    check("number", Attribute { follows: Some("room".into()), ..number });
+    check("number", Attribute { follows: vec!["room".into()], ..number });
     let label = new(Type::String, Presence::Computed, "What its sign says.");
     check("label", Attribute { copies: Some("sign".into()), ..label });
     check("type", new(Type::list(Type::String), Presence::Optional, ""));

@@ -233,7 +233,9 @@ impl<'a> Driver<'a, '_> {
                 let session = self.session_to_remove(&object, step);
                 let settings = self.settings_to_remove(session);
                 let worker = self.worker;
-                let successor = (object.deposed.is_some()).then(|| self.current(&object.address)).flatten();
+                // What is on another machine is another thing, however equal it is.
+                let is_beside = object.deposed.is_some() && self.session_of(&object.address) == Some(session);
+                let successor = is_beside.then(|| self.current(&object.address)).flatten();
                 let removal = Removal { object, step, session, settings, successor, state: self.state };
                 running.push(Box::pin(async move { (task, worker.remove(removal).await) }));
             }
@@ -341,6 +343,12 @@ impl<'a> Driver<'a, '_> {
     /// What goes may have to go before the settings are known that others will be made with.
     fn settings_to_remove(&self, session: &Session) -> Option<Value> {
         self.settings(session).or_else(|| self.settings.get(session).cloned())
+    }
+
+    /// Where the object of an address is, or will be.
+    fn session_of(&self, address: &Address) -> Option<&Session> {
+        let planned = self.plan_steps.get(address).map(|step| &step.record);
+        planned.or_else(|| self.state.recorded.get(address)).map(|record| &record.session)
     }
 
     /// An object that gave way to another may have been made through another session.

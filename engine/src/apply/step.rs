@@ -385,12 +385,9 @@ impl<'a> Worker<'a> {
             if found.is_none() {
                 return self.write(Write::Settle { object: object.clone(), recorded: None }, true).await;
             }
-            let error = match acted {
-                Ok(_) => {
-                    let failure = Failure::new("it was removed, but is still there").effect(Effect::Other);
-                    return Err(Stop::Failed(failure));
-                }
-                Err(error) => error,
+            let Err(error) = acted else {
+                let failure = Failure::new("it was removed, but is still there").effect(Effect::Other);
+                return Err(Stop::Failed(failure));
             };
             if !self.again(object, &mut attempt, started, &error).await {
                 return Err(Stop::Failed(of(&error).effect(Effect::Perhaps)));
@@ -444,7 +441,8 @@ impl<'a> Worker<'a> {
             return Ok(connected.clone());
         }
         let reader = self.hands.readers.reader(session, settings).await.map_err(failed)?;
-        let writer = self.hands.writers.writer(session, settings, &self.hands.holder).await.map_err(failed)?;
+        let writer =
+            self.hands.writers.writer(session, settings, &self.hands.holder).await.map_err(failed)?;
         let on_host = session.is_on_host();
         Ok(connected.insert((settings.clone(), Connected { reader, writer, on_host })).1.clone())
     }

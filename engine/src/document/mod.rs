@@ -43,7 +43,7 @@ pub struct Document {
     pub steps: Vec<Step>,
     /// Blocks whose instances a following wave decides.
     pub deferred: Vec<Deferred>,
-    /// What the user left out.
+    /// What is left out.
     pub left_out: Vec<LeftOut>,
     /// The outputs that change.
     pub outputs: Vec<Output>,
@@ -51,6 +51,9 @@ pub struct Document {
     pub warnings: Vec<Warning>,
     /// How often reality was asked again, because an answer decided what else to look at.
     pub extra_rounds: usize,
+    /// What else is to be known about how it was looked at.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
     /// What was found that the plan relies on.
     pub facts: Vec<Fact>,
 }
@@ -143,6 +146,9 @@ pub struct Summary {
     pub deferred: usize,
     /// Things that the user left out.
     pub left_out: usize,
+    /// Those of them that cannot be seen.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub blocked: usize,
     /// Outputs that change.
     pub outputs: usize,
 }
@@ -291,6 +297,12 @@ pub struct LeftOut {
     pub because: Because,
 }
 
+impl LeftOut {
+    fn is_blocked(&self) -> bool {
+        matches!(self.because, Because::Blocked { .. })
+    }
+}
+
 /// Why something was left out.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "because", rename_all = "kebab-case")]
@@ -352,7 +364,7 @@ impl Document {
     /// Whether something could not be seen, so that nobody knows whether it is as it should be.
     #[must_use]
     pub fn is_blocked(&self) -> bool {
-        self.left_out.iter().any(|left_out| matches!(left_out.because, Because::Blocked { .. }))
+        self.left_out.iter().any(LeftOut::is_blocked)
     }
 
     /// Whether something would change of what the plan is about.
@@ -369,6 +381,7 @@ impl Document {
             keep,
             deferred: self.deferred.len(),
             left_out: self.left_out.len(),
+            blocked: self.left_out.iter().filter(|left_out| left_out.is_blocked()).count(),
             outputs: self.outputs.len(),
             ..Summary::default()
         };
@@ -423,6 +436,10 @@ impl Step {
     pub fn is_imported(&self) -> bool {
         matches!(self.reason, Reason::Imported { .. })
     }
+}
+
+fn is_zero(number: &usize) -> bool {
+    *number == 0
 }
 
 fn is_false(value: &bool) -> bool {

@@ -80,6 +80,7 @@ impl Document {
             outputs: plan.outputs.iter().map(|(name, change)| output(name, change)).collect(),
             warnings: warnings(context.diagnostics, context.sources),
             extra_rounds: plan.extra_rounds,
+            notes: plan.notes.clone(),
             facts: facts(plan, context.catalog, context.keyed),
         };
         document.summary = document.count(keep);

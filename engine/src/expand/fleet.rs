@@ -84,7 +84,6 @@ impl<'c> Walk<'_, 'c> {
         self.open(inner, place, repeated, |key| ScopeStep::Fleet(name.clone(), key));
         if !self.blocks_only() {
             self.assign(fleet, inner);
-            self.lines_of_hosts_that_go(fleet, scope, place);
         }
     }
 

@@ -12,11 +12,11 @@ use crate::config::body::Ephemeral;
 use crate::config::model::{Connection, Fleet, Slots};
 use crate::diff::get;
 use crate::host::ledger;
+use crate::plan::Options;
 use crate::provider::Session;
 use crate::reference::HOST_ATTRIBUTES;
 use crate::schema::Sort;
-use crate::scope::{NodeId, NodeItem, ScopeId, Scopes};
-use crate::plan::Options;
+use crate::scope::{Node, NodeId, NodeItem, ScopeId, Scopes};
 use crate::state::{Recorded, State};
 
 /// What is remembered of hosts: it decides which machine a slot gets, and by which key that is known.
@@ -97,6 +97,13 @@ impl<'c> Walk<'_, 'c> {
             for (slot, key) in slots {
                 let Some(Key::Text(name)) = key else { continue };
                 if pool.hosts.contains_key(&name) {
+                    if self.settle.memory().replaced.contains(&slot) {
+                        let detail =
+                            format!("`{slot}` is `{name}` of `pool.{}`, and no other host.", pool.name.name);
+                        let error = Diagnostic::error(names.span, "nothing to replace it with", detail);
+                        let help = "put another host in its place in `hosts`; only counted slots have any host that is free";
+                        self.diagnostics.push(error.at(slot.to_string()).help(help));
+                    }
                     self.expansion.machines.insert(slot, name);
                     continue;
                 }
@@ -120,7 +127,7 @@ impl<'c> Walk<'_, 'c> {
         for (slot, _) in slots {
             let kept = held(&slot).filter(is_listed);
             let machine = match memory.replaced.contains(&slot) {
-                true => free.next().or(kept),
+                true => free.next(),
                 false => kept.or_else(|| free.next()),
             };
             match machine {
@@ -129,12 +136,16 @@ impl<'c> Walk<'_, 'c> {
             }
         }
         if let Some(first) = without.first() {
-            let n_hosts = pool.hosts.len();
-            let detail = format!(
-                "`pool.{}` has {n_hosts} hosts, and {} of this fleet's slots get none of them.",
-                pool.name.name,
-                without.len()
-            );
+            let (n_hosts, n_without) = (pool.hosts.len(), without.len());
+            let detail = match n_without {
+                1 => {
+                    format!("`pool.{}` has {n_hosts} hosts, and none is left for this slot.", pool.name.name)
+                }
+                _ => format!(
+                    "`pool.{}` has {n_hosts} hosts, and none is left for {n_without} slots.",
+                    pool.name.name
+                ),
+            };
             let error = Diagnostic::error(fleet.header, "no host is free", detail).at(first.clone());
             self.diagnostics.push(error.help("add hosts to the pool, or make the fleet smaller"));
         }
@@ -187,6 +198,7 @@ impl<'c> Walk<'_, 'c> {
             }
             declared.insert("slot".into(), Value::from(&*here.path.to_string()));
             declared.insert("ledger".into(), get(&line, "ledger"));
+            declared.insert("port".into(), get(&line, "port"));
             declared.insert("machine".into(), machine);
             instance.declared = Value::object(declared);
             let block = Block {
@@ -206,25 +218,36 @@ impl<'c> Walk<'_, 'c> {
         host
     }
 
-    /// A host that its slot has no use for any more is still reached, until it is given back.
-    pub(super) fn lines_of_hosts_that_go(&mut self, fleet: &'c Fleet, scope: ScopeId, place: u32) {
-        let is_of = |slot: &ScopePath| {
-            matches!(slot.steps().last(), Some(ScopeStep::Fleet(name, _)) if *name == fleet.name.name)
-        };
+    /// A host that its slot has no use for any more is still reached, until it is given back. By now everything is known
+    /// that a connection may refer to.
+    pub(super) fn lines_of_hosts_that_go(&mut self) {
+        if self.blocks_only() {
+            return;
+        }
         for Held { slot, machine, value, .. } in self.settle.memory().hosts.clone() {
-            if !is_of(&slot) || self.expansion.machines.get(&slot) == machine.as_ref() {
+            let Some(ScopeStep::Fleet(name, _)) = slot.steps().last() else { continue };
+            let node = self.expansion.scopes.fleet(name).map(|node| *self.expansion.scopes.node(node));
+            let Some(Node { item: NodeItem::Fleet(fleet, _), scope, .. }) = node else { continue };
+            if self.expansion.machines.get(&slot) == machine.as_ref() {
                 continue;
             }
-            let mut view = View::of(scope, place, &ONCE);
+            let mut view = View::of(scope, 0, &ONCE);
             view.host = Some(&value);
-            let session = Session::on_host(slot, machine);
+            let session = Session::on_host(slot.clone(), machine);
             let line = self.line(fleet, &session, view, &value, false);
             self.expansion.lines.insert(session, line);
         }
     }
 
     /// How a host is reached: what the fleet's connection says, and what the pool and the record know of the machine.
-    fn line(&mut self, fleet: &'c Fleet, session: &Session, view: View<'_>, host: &Value, check: bool) -> Value {
+    fn line(
+        &mut self,
+        fleet: &'c Fleet,
+        session: &Session,
+        view: View<'_>,
+        host: &Value,
+        check: bool,
+    ) -> Value {
         let slot = &session.scope;
         let mut view = view;
         view.host = Some(host);
@@ -249,7 +272,8 @@ impl<'c> Walk<'_, 'c> {
             .or_else(|| given(get(&remembered, "host_key")).filter(|_| !is_accepted));
         let null = || Value::null_of(Type::String);
         let mut line = body.entries().cloned().unwrap_or_default();
-        let port = given(get(&machine, "port")).or_else(|| given(get(&body, "port")));
+        let remembered_port = given(get(&remembered, "port")).filter(|_| machine.is_null());
+        let port = given(get(&machine, "port")).or(remembered_port).or_else(|| given(get(&body, "port")));
         line.insert("port".into(), port.unwrap_or_else(|| Value::null_of(Type::Number)));
         line.insert("kind".into(), kind.into());
         line.insert("slot".into(), Value::from(&*slot.to_string()));
@@ -302,7 +326,8 @@ impl<'c> Walk<'_, 'c> {
         for (slot, machine) in &self.expansion.machines {
             let Some(ScopeStep::Fleet(name, _)) = slot.steps().last() else { continue };
             let node = self.expansion.scopes.fleet(name);
-            let Some(NodeItem::Fleet(fleet, _)) = node.map(|node| self.expansion.scopes.node(node).item) else {
+            let Some(NodeItem::Fleet(fleet, _)) = node.map(|node| self.expansion.scopes.node(node).item)
+            else {
                 continue;
             };
             let pool = match &fleet.pool.kind {
@@ -314,7 +339,9 @@ impl<'c> Walk<'_, 'c> {
             };
             if let Some(first) = seen.insert((pool, machine), slot) {
                 let detail = format!("`{first}` and `{slot}` would both have `{machine}`.");
-                twice.push(Diagnostic::error(fleet.header, "one host for two slots", detail).at(slot.to_string()));
+                twice.push(
+                    Diagnostic::error(fleet.header, "one host for two slots", detail).at(slot.to_string()),
+                );
             }
         }
         self.diagnostics.extend(twice);
@@ -322,6 +349,14 @@ impl<'c> Walk<'_, 'c> {
 }
 
 impl Expansion<'_> {
+    /// The directories that stand for the root of hosts, where that is not their own.
+    pub(crate) fn roots(&self) -> impl Iterator<Item = (&Session, String)> {
+        self.lines.iter().filter_map(|(session, line)| {
+            let root = get(line, "root");
+            root.as_str().filter(|root| !root.is_empty()).map(|root| (session, root.to_owned()))
+        })
+    }
+
     /// The session with the host that a slot is to have.
     pub(crate) fn session_with(&self, slot: ScopePath) -> Session {
         let machine = self.machines.get(&slot).cloned();

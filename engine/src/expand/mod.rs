@@ -257,6 +257,7 @@ pub fn expand<'c>(
     for node in order {
         walk.node(*node);
     }
+    walk.lines_of_hosts_that_go();
     walk.unique_hostnames();
     walk.unique_machines();
     (walk.expansion, tidy(walk.diagnostics))
@@ -272,7 +273,9 @@ pub fn secrets_of_providers(config: &Config, catalog: &dyn Catalog) -> HashSet<A
     let Outline { scopes, uses, .. } = Outline::of(config, catalog);
     let item = |id: NodeId| scopes.node(id).item;
     let all = (0..scopes.nodes.len() as u32).map(NodeId);
-    let mut left: Vec<NodeId> = all.filter(|id| matches!(item(*id), NodeItem::Provider(_) | NodeItem::Host(_) | NodeItem::Pool(_))).collect();
+    let mut left: Vec<NodeId> = all
+        .filter(|id| matches!(item(*id), NodeItem::Provider(_) | NodeItem::Host(_) | NodeItem::Pool(_)))
+        .collect();
     let mut seen: HashSet<NodeId> = left.iter().copied().collect();
     while let Some(node) = left.pop() {
         if let NodeItem::Secret(secret) = item(node) {

@@ -85,7 +85,10 @@ pub fn listed(address: &Address, record: Option<&Recorded>) -> Listed {
     let name = Sha256::digest(text.as_bytes()).iter().take(16).map(|byte| format!("{byte:02x}")).collect();
     let line = record.and_then(|record| {
         let value = to_json(&short(&record.value)).ok()?;
-        Some(json!({ "address": text, "kind": &*record.kind, "version": record.version, "value": value }).to_string())
+        Some(
+            json!({ "address": text, "kind": &*record.kind, "version": record.version, "value": value })
+                .to_string(),
+        )
     });
     Listed { name, line }
 }

@@ -87,7 +87,12 @@ mod tests {
 
     #[test]
     fn what_is_no_ledger_is_none() {
-        for text in ["", "fleet-ledger 2\nlineage x\n", "fleet-ledger 1\n", "fleet-ledger 1\nlineage l\nslot s\nclaim c\nfence x\nstate owned\n"] {
+        for text in [
+            "",
+            "fleet-ledger 2\nlineage x\n",
+            "fleet-ledger 1\n",
+            "fleet-ledger 1\nlineage l\nslot s\nclaim c\nfence x\nstate owned\n",
+        ] {
             assert_eq!(Ledger::parse(text.as_bytes()), None, "{text}");
         }
         assert_eq!(Ledger::parse(&[0xff]), None);

@@ -82,9 +82,9 @@ impl Reach {
                 addresses: read(settings, "addresses")?,
                 port: match read::<Option<i64>>(settings, "port")? {
                     None => None,
-                    Some(port) => Some(u16::try_from(port).map_err(|_| {
-                        Misfit::new("port", format!("{port} is no port"))
-                    })?),
+                    Some(port) => Some(
+                        u16::try_from(port).map_err(|_| Misfit::new("port", format!("{port} is no port")))?,
+                    ),
                 },
                 user: read(settings, "user")?,
                 identity: secret("identity")?,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use fleet_lang::Value;
 
-use super::{HostDatum, inventory, HostReader, HostThing, HostWriter, Listed, Probe, Reply, Work};
+use super::{HostDatum, HostReader, HostThing, HostWriter, Listed, Probe, Reply, Work, inventory};
 use crate::kind::answer;
 use crate::provider::{Ask, ReadBack, Reader, Writer};
 use crate::resource::{At, BoxFuture, Change, Error};

@@ -1,6 +1,6 @@
 //! `--target` and `--exclude`: what is left out of a plan, and what follows from that.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use foldhash::HashMap;
@@ -29,10 +29,11 @@ pub(super) fn choose(
     {
         return Vec::new();
     }
-    let all: Vec<Address> = plan.steps.keys().cloned().collect();
+    // What cannot be seen has no step, and can be chosen or left out like all else.
+    let all: BTreeSet<Address> = plan.steps.keys().chain(blocked.keys()).cloned().collect();
     let blocks: Vec<Target> = plan.deferred.iter().map(|block| block.address.clone()).collect();
     let names_something = |target: &Target| {
-        all.iter().chain(blocked.keys()).any(|address| target.covers(address))
+        all.iter().any(|address| target.covers(address))
             || blocks.iter().any(|block| target.includes(block) || block.includes(target))
     };
     let given = options.targets.iter().chain(&options.excludes).chain(&options.replace);
@@ -85,7 +86,8 @@ pub(super) fn choose(
     for address in &unseen {
         left_out.insert((*address).into(), LeftOut::Blocked(blocked[*address].clone()));
     }
-    let names: Vec<Target> = names.into_iter().chain(unseen.iter().map(|address| (*address).into())).collect();
+    let names: Vec<Target> =
+        names.into_iter().chain(unseen.iter().map(|address| (*address).into())).collect();
     for (name, because) in reach(expansion, graph, names.iter().filter_map(vertex), Direction::Incoming) {
         left_out.entry(name).or_insert(LeftOut::DependsOn(because));
     }

@@ -88,7 +88,7 @@ impl Planner<'_> {
             Err(error) => {
                 let problem = Diagnostic { span: declared_at, ..unobservable(address, error) };
                 match address.scope.slot() {
-                    Some(slot) => self.block(address, slot, problem, chain(error).into()),
+                    Some(slot) => self.block(address, &slot, problem, chain(error).into()),
                     None => self.diagnostics.push(problem),
                 }
                 None
@@ -98,11 +98,13 @@ impl Planner<'_> {
 
     /// Leaves something in a fleet alone that cannot be seen, and what depends on it; the rest goes on. What is wrong with
     /// a host is said once, and not for all that is on it.
-    fn block(&mut self, address: &Address, slot: ScopePath, problem: Diagnostic, why: Arc<str>) {
-        let is_told = self.blocked.range(slot_start(&slot)..).take_while(|(other, _)| {
-            other.scope.slot().as_ref() == Some(&slot)
-        });
-        if !is_told.into_iter().any(|(_, told)| *told == why) {
+    fn block(&mut self, address: &Address, slot: &ScopePath, problem: Diagnostic, why: Arc<str>) {
+        let is_told = self
+            .blocked
+            .range(slot_start(slot)..)
+            .take_while(|(other, _)| other.scope.slot().as_ref() == Some(slot));
+        let is_excluded = self.options.excludes.iter().any(|target| target.covers(address));
+        if !is_excluded && !is_told.into_iter().any(|(_, told)| *told == why) {
             self.diagnostics.push(Diagnostic { severity: Severity::Warning, ..problem });
         }
         self.blocked.insert(address.clone(), why);
@@ -157,9 +159,28 @@ impl Planner<'_> {
         Seen { before, why: Why::Vanished, looked: false }
     }
 
+    /// Whether an older object is on a machine that its slot has given up, and that does not answer now.
+    pub(super) fn waits_elsewhere(&mut self, address: &Address, which: Which, older: &Recorded) -> bool {
+        let current = self.plan.steps.get(address).map(|step| &step.record.session);
+        let Some(error) = self.sight(address, which).and_then(|sight| sight.found.as_ref().err()) else {
+            return false;
+        };
+        if !current.is_some_and(|current| has_moved(older, current)) {
+            return false;
+        }
+        let problem = Diagnostic { severity: Severity::Warning, ..unobservable(address, error) };
+        let machine = older.session.alias.as_deref().unwrap_or_default();
+        let problem =
+            Diagnostic { detail: format!("What is left on `{machine}`: {}", problem.detail), ..problem };
+        if !self.diagnostics.iter().any(|told| told.detail == problem.detail) {
+            self.diagnostics.push(problem);
+        }
+        true
+    }
+
     /// A host that is met before it is taken: by whichever key it proved who it is, that one is planned and no other.
-    fn as_met(&self, address: &Address, planned: Value) -> Value {
-        let met = self.sight(address, Which::Inventory).and_then(|sight| sight.found.clone().ok().flatten());
+    fn as_met(&self, address: &Address, which: Which, planned: Value) -> Value {
+        let met = self.sight(address, which).and_then(|sight| sight.found.clone().ok().flatten());
         let (Some(met), Some(entries)) = (met, planned.entries()) else { return planned };
         let known = entries.iter().map(|(name, value)| {
             let met = get(&met, name);
@@ -199,6 +220,10 @@ impl Planner<'_> {
         let has_moved = self.index.get(address).is_some_and(|recorded| has_moved(recorded, &block.session));
         let Seen { before, why, looked } =
             if has_moved { self.seen_elsewhere(address) } else { self.seen(instance, &declared) };
+        if has_moved && address.item == Item::Host {
+            // A machine that is another's, or does not answer, takes nobody's place.
+            self.found_for(address, Which::Declared, Some(instance.span));
+        }
         if self.blocked.contains_key(address) {
             return created(schema, address, &declared);
         }
@@ -248,7 +273,11 @@ impl Planner<'_> {
             Some(before) => with_marks(schema, before, &wish),
             None => created(schema, address, &wish),
         };
-        let after = if address.item == Item::Host { self.as_met(address, after) } else { after };
+        let after = match (&address.item, has_moved) {
+            (Item::Host, false) => self.as_met(address, Which::Inventory, after),
+            (Item::Host, true) => self.as_met(address, Which::Successor, after),
+            _ => after,
+        };
         // What was sealed is not in the record, so that without a look nobody knows it.
         let after = if looked || before.is_none() { after } else { without(seals.recorded, address, &after) };
         if self.options.goal == Goal::RefreshOnly && !is_ours && !matches!(why, Why::Imported(_)) {

@@ -203,7 +203,12 @@ impl Planner<'_> {
         let state = self.state;
         for (address, older) in &state.deposed {
             for (number, record) in older {
-                let before = self.found(address, Which::Deposed(*number));
+                let which = Which::Deposed(*number);
+                // What cannot be seen on a machine that was given up waits there; what took its place does not wait for it.
+                if self.blocked.contains_key(address) || self.waits_elsewhere(address, which, record) {
+                    continue;
+                }
+                let before = self.found(address, which);
                 if self.blocked.contains_key(address) {
                     continue;
                 }

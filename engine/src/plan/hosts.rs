@@ -64,7 +64,11 @@ pub fn way_to(sources: &Sources<'_, '_>, state: &State, host: &str) -> Result<Va
     let session = expansion.session_with(slot);
     let settings = expansion.settings(sources.surroundings.catalog, &session).and_then(usable);
     settings.ok_or_else(|| match problems.is_empty() {
-        true => vec![Diagnostic { detail: "How it is reached is not known yet.".into(), help: None, ..unknown_host(host, [].into_iter()) }],
+        true => vec![Diagnostic {
+            detail: "How it is reached is not known yet.".into(),
+            help: None,
+            ..unknown_host(host, [].into_iter())
+        }],
         false => problems,
     })
 }

@@ -139,7 +139,10 @@ impl<'a> Looker<'a> {
             let ledger = get(&question.settings, "ledger");
             let ask = inventory::ask(ledger.as_str().unwrap_or(ledger::PATH));
             let kind = inventory::KIND.into();
-            let subject = Subject { address: subject.address.clone(), which: Which::Inventory };
+            let has_moved =
+                self.index.get(&subject.address).is_some_and(|it| has_moved(it, &question.session));
+            let which = if has_moved { Which::Successor } else { Which::Inventory };
+            let subject = Subject { address: subject.address.clone(), which };
             (subject, Question { kind, ask, ..question.clone() })
         });
         let listed: Vec<_> = listed.collect();
@@ -186,11 +189,18 @@ impl Settle for Looker<'_> {
             ask: Ask::Object(at),
         };
         if let Some(recorded) = self.index.get(address) {
-            // What is on another machine is looked at there, with all else that is only remembered.
+            // What is on another machine is looked at there, with all else that is only remembered. Whose the machine is
+            // that takes its place is asked before anything is done.
             let is_here = !has_moved(recorded, &block.session);
-            if let Some(settings) = settings.filter(|_| self.options.refresh && is_here) {
-                let at = At::Recorded(recorded.value.clone());
-                self.ask(address.clone(), Which::Recorded, question(settings, at));
+            if let Some(settings) = settings {
+                let wish = normal(self.readers, &kind, declared).ok().filter(Value::is_wholly_known);
+                if is_here && self.options.refresh {
+                    let at = At::Recorded(recorded.value.clone());
+                    self.ask(address.clone(), Which::Recorded, question(settings, at));
+                } else if let Some(wish) = wish.filter(|_| !is_here && address.item == Item::Host) {
+                    let at = At::Declared(wish.unmark_deep().0);
+                    self.ask(address.clone(), Which::Declared, question(settings, at));
+                }
             }
             let schema = &block.entry.schema;
             let changes = diff(schema, &recorded.value, declared, None);

@@ -15,7 +15,7 @@ use super::hosts::with_hosts;
 use super::later::leave_to_later;
 use super::look::Looker;
 use super::moves::apply_moves;
-use super::{Goal, Options, Plan};
+use super::{Goal, Options, Plan, Step};
 use crate::address::{Address, Target};
 use crate::check;
 use crate::clock::Clock;
@@ -28,6 +28,7 @@ use crate::host::inventory;
 use crate::observe::{Observed, Subject, SubjectOf, Which, observe};
 use crate::outline::Outline;
 use crate::provider::{Readers, Session};
+use crate::schema::{Catalog, Sort};
 use crate::seal::Sealer;
 use crate::state::{Object, Recorded, State, Write};
 
@@ -135,6 +136,7 @@ pub async fn plan<'c>(
     for target in choose(&mut plan, options, &blocked, &state, &expansion, &graph) {
         problems.push(unknown_target(&target.to_string()));
     }
+    plan.notes = notes(&plan, &expansion, sources.surroundings.catalog);
     leave_to_later(&mut plan, &state, &expansion, &graph);
     let again = options.imports.iter().filter(|import| state.recorded.contains_key(&import.to));
     problems.extend(again.map(|import| recorded_already(&import.to)));
@@ -245,6 +247,30 @@ fn only_listed(state: &State, observed: &Observed, expansion: &Expansion<'_>) ->
         (address, record)
     });
     recorded.collect()
+}
+
+/// What is to be known about how it was looked at: where paths lie that do not start at the root of their host, and which
+/// kinds took scripts of the user.
+fn notes(plan: &Plan, expansion: &Expansion<'_>, catalog: &dyn Catalog) -> Vec<String> {
+    let mut notes = Vec::new();
+    let mut roots: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for (session, root) in expansion.roots() {
+        roots.entry(root).or_default().push(session.scope.to_string());
+    }
+    for (root, slots) in roots {
+        let more = if slots.len() > 1 { format!(" and {} more", slots.len() - 1) } else { String::new() };
+        notes.push(format!("Paths on {}{more} lie under {root}.", slots[0]));
+    }
+    let runs = |step: &&Step| {
+        let entry = catalog.find(Sort::Resource, &step.record.kind);
+        step.looked && entry.is_some_and(|entry| entry.runs_user_code)
+    };
+    match plan.steps.values().filter(runs).count() {
+        0 => {}
+        1 => notes.push("A script of yours was run to look; `--read-only` does without it.".into()),
+        n => notes.push(format!("{n} scripts of yours were run to look; `--read-only` does without them.")),
+    }
+    notes
 }
 
 fn recorded_already(address: &Address) -> Diagnostic {

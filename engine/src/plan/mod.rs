@@ -34,9 +34,9 @@ use crate::seal::Recipes;
 use crate::state::Recorded;
 
 pub(crate) use compare::{next_number, with_marks};
+pub use hosts::way_to;
 pub(crate) use ignore::ignore;
 pub(crate) use look::{begun, usable, wished};
-pub use hosts::way_to;
 pub use make::{Planned, Settings, Sources, plan};
 pub use remembered::Remembered;
 
@@ -58,6 +58,8 @@ pub struct Plan {
     pub outputs: BTreeMap<Arc<str>, OutputChange>,
     /// How often reality was asked again, because an answer decided what else to look at.
     pub extra_rounds: usize,
+    /// What else is to be known about how it was looked at.
+    pub notes: Vec<String>,
 }
 
 /// What a plan is for.

@@ -22,6 +22,8 @@ pub(super) enum Sign {
     Add,
     /// `-`
     Remove,
+    /// `↩`
+    Return,
     /// `~`
     Change,
     /// `-/+`
@@ -86,6 +88,7 @@ impl Sign {
             Sign::None => " ",
             Sign::Add => "+",
             Sign::Remove => "-",
+            Sign::Return => "↩",
             Sign::Change => "~",
             Sign::RemoveAdd => "-/+",
             Sign::AddRemove => "+/-",
@@ -103,7 +106,7 @@ impl Sign {
         match self {
             Sign::None => Style::Plain,
             Sign::Add => Style::Add,
-            Sign::Remove | Sign::RemoveAdd | Sign::AddRemove => Style::Remove,
+            Sign::Remove | Sign::Return | Sign::RemoveAdd | Sign::AddRemove => Style::Remove,
             Sign::Change | Sign::Read | Sign::Forget | Sign::Import | Sign::Move => Style::Change,
             Sign::Later | Sign::Note => Style::Quiet,
         }

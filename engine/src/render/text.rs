@@ -29,7 +29,7 @@ pub fn text(document: &Document, colour: Colour) -> String {
     let mut sheet = Sheet { text: String::new(), colour };
     let mut seen = Seen::default();
     for line in words::preamble(document) {
-        sheet.title(line);
+        sheet.title(&line);
         sheet.gap();
     }
     let mut drifted = step::drifted(document).peekable();

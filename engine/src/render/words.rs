@@ -2,6 +2,7 @@
 
 use super::line::{Sign, clean, count};
 use super::value::{label, quoted};
+use crate::address::{Address, Item};
 use crate::document::{Action, Because, Document, Goal, LeftOut, Reason, Step, Summary};
 
 /// The sign of a step.
@@ -11,6 +12,7 @@ pub(super) fn sign(step: &Step) -> Sign {
         Action::Update => Sign::Change,
         Action::Replace if step.create_first => Sign::AddRemove,
         Action::Replace => Sign::RemoveAdd,
+        Action::Destroy if is_host(&step.address) => Sign::Return,
         Action::Destroy => Sign::Remove,
         Action::Read => Sign::Read,
         Action::Forget => Sign::Forget,
@@ -18,6 +20,11 @@ pub(super) fn sign(step: &Step) -> Sign {
         Action::Record if step.moved_from.is_some() => Sign::Move,
         Action::Record => Sign::None,
     }
+}
+
+/// Whether it is the machine of a slot, which goes back to where it came from.
+fn is_host(address: &str) -> bool {
+    Address::parse(address).is_some_and(|address| address.item == Item::Host)
 }
 
 /// Why a step is taken; none if it goes without saying.
@@ -69,16 +76,22 @@ pub(super) fn because(left_out: &LeftOut) -> String {
 }
 
 /// What is special about the whole plan.
-pub(super) fn preamble(document: &Document) -> Vec<&'static str> {
-    let mut lines = Vec::new();
+pub(super) fn preamble(document: &Document) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
     match document.goal {
         Goal::Converge => {}
         Goal::Destroy if document.summary.is_empty() => {}
-        Goal::Destroy => lines.push("Everything that was made is to be removed."),
-        Goal::RefreshOnly => lines.push("Only the records are brought up to date; reality stays as it is."),
+        Goal::Destroy => lines.push("Everything that was made is to be removed.".into()),
+        Goal::RefreshOnly => {
+            lines.push("Only the records are brought up to date; reality stays as it is.".into());
+        }
     }
     if document.header.options.without_looking {
-        lines.push("Reality was not looked at (--refresh=false): this plan trusts the records.");
+        lines.push("Reality was not looked at (--refresh=false): this plan trusts the records.".into());
+    }
+    // How it was looked at matters where something follows from it.
+    if !document.summary.is_empty() {
+        lines.extend(document.notes.iter().map(|note| clean(note)));
     }
     lines
 }
@@ -111,10 +124,16 @@ pub(super) fn summary(summary: &Summary) -> String {
     };
     let left_out = match summary.left_out {
         0 => String::new(),
-        n => format!(" {n} left out."),
+        n => match summary.blocked {
+            0 => format!(" {n} left out."),
+            blocked => format!(" {n} left out, {blocked} of them because they cannot be seen."),
+        },
     };
-    let what =
-        if parts.is_empty() { "No changes.".to_owned() } else { format!("Plan: {}.", parts.join(", ")) };
+    let what = match (parts.is_empty(), summary.blocked) {
+        (true, 0) => "No changes.".to_owned(),
+        (true, _) => "No changes in what can be seen.".to_owned(),
+        (false, _) => format!("Plan: {}.", parts.join(", ")),
+    };
     format!("{what}{records}{left_out}")
 }
 

@@ -6,9 +6,9 @@ use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
 
 use fleet_derive::Schema;
+use fleet_engine::address::ScopePath;
 use fleet_engine::attributes::{Attributes, Misfit};
 use fleet_engine::host::probe::{File, Found, Output, What};
-use fleet_engine::address::ScopePath;
 use fleet_engine::host::step::{self, Keep};
 use fleet_engine::host::{
     Act, Answer, Bytes, Content, Holder, HostKind, HostReader, HostThing, HostWriter, Hosts, OnHost, Operand,

@@ -62,6 +62,7 @@ pub(super) struct Command {
 
 impl Resource for Command {
     const NAME: &'static str = "host_command";
+    const RUNS_USER_CODE: bool = true;
 
     fn normalize(&mut self) -> Result<(), Misfit> {
         for (name, script) in [("read", Some(&self.read)), ("apply", self.apply.as_ref())] {

@@ -35,6 +35,8 @@ pub(super) struct StaticHost {
     /// Where the ledger lies on the machine.
     #[fleet(replace)]
     ledger: String,
+    /// The port of OpenSSH on it, if one was given.
+    port: Option<i64>,
     /// The random name of the state that holds the machine.
     #[fleet(optional_computed)]
     lineage: Option<String>,
@@ -156,6 +158,7 @@ pub(super) fn sample(slot: &str, machine: &str, lineage: Option<&str>) -> Static
         name: "runner-0".into(),
         machine: machine.into(),
         ledger: fleet_engine::host::ledger::PATH.into(),
+        port: None,
         lineage: lineage.map(Into::into),
         id: None,
         address: None,

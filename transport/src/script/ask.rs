@@ -9,11 +9,21 @@ use fleet_engine::resource::Error;
 use super::frame::{Frame, quoted, under_root};
 use super::sections::Section;
 
+/// What is at a path, and why its content cannot be had, if somebody wanted it.
+#[derive(Clone)]
+struct Seen {
+    found: Result<Option<Found>, Error>,
+    unread: Option<Error>,
+}
+
 /// The names in a directory, if it is one.
 type Listed = Result<Option<Vec<Vec<u8>>>, Error>;
 
 /// What is read of one file at most.
 pub const MOST: usize = 1 << 20;
+
+/// So many bytes of paths go into one call: systems bound what a program is given.
+const CALL: usize = 100 << 10;
 
 /// Questions that travel together. What several ask is asked once.
 #[derive(Debug)]
@@ -79,20 +89,17 @@ impl Asking {
     /// Adds them to a frame.
     pub fn write(&self, frame: &mut Frame) {
         let all = |words: &mut dyn Iterator<Item = String>| words.collect::<Vec<_>>().join(" ");
-        if !self.paths.is_empty() {
-            let paths = all(&mut self.paths.iter().map(|(path, _)| under_root(path)));
-            frame.push(&format!("look {paths}\nlinks {paths}\n"));
-        }
-        if self.files().next().is_some() {
-            let pairs = self.files().map(|(path, content)| {
-                let expected = match content {
-                    Content::Unless(digest) => quoted(digest),
-                    Content::Digest => "=".to_owned(),
-                    Content::Whole | Content::Nothing => "-".to_owned(),
+        for paths in self.calls() {
+            let pairs = paths.iter().map(|(path, content)| {
+                let wanted = match content {
+                    Content::Nothing => ".",
+                    Content::Digest => "=",
+                    Content::Whole => "-",
+                    Content::Unless(digest) => return format!("{} {}", quoted(digest), under_root(path)),
                 };
-                format!("{expected} {}", under_root(path))
+                format!("{wanted} {}", under_root(path))
             });
-            frame.push(&format!("MOST={}\nfiles {}\n", MOST + 1, all(&mut pairs.into_iter())));
+            frame.push(&format!("MOST={}\nseen {}\n", MOST + 1, all(&mut pairs.into_iter())));
         }
         for directory in &self.directories {
             frame.push(&format!("names {}\n", under_root(directory)));
@@ -114,12 +121,20 @@ impl Asking {
         }
     }
 
-    /// The paths whose content is wanted.
-    fn files(&self) -> impl Iterator<Item = (&String, &Content)> {
-        self.paths
-            .iter()
-            .filter(|(_, content)| *content != Content::Nothing)
-            .map(|(path, content)| (path, content))
+    /// The paths, as many at a time as go into one call.
+    fn calls(&self) -> impl Iterator<Item = &[(String, Content)]> {
+        let mut rest = &self.paths[..];
+        std::iter::from_fn(move || {
+            let mut bytes = 0;
+            let fits = |(path, _): &&(String, Content)| {
+                bytes += path.len() + 80;
+                bytes <= CALL
+            };
+            let count = rest.iter().take_while(fits).count().max(1).min(rest.len());
+            let call;
+            (call, rest) = rest.split_at(count);
+            (count > 0).then_some(call)
+        })
     }
 
     /// Whether there is nothing that a shell has to do.
@@ -150,12 +165,22 @@ impl Asking {
             Ok(match read {
                 Read::Path(path, content) => {
                     let seen = paths.as_ref().map_err(Clone::clone)?;
-                    let mut found = seen.get(path).cloned().unwrap_or_else(|| Err(cut_off()))?;
-                    // Somebody else may have asked for more.
-                    if let Some(Found { what: What::File(file), .. }) = &mut found
-                        && matches!(content, Content::Nothing | Content::Digest)
+                    let Seen { found, unread } = seen.get(path).cloned().ok_or_else(cut_off)?;
+                    let mut found = found?;
+                    if *content != Content::Nothing
+                        && let Some(error) = unread
                     {
-                        file.content = None;
+                        return Err(error);
+                    }
+                    if let Some(Found { what: What::File(file), .. }) = &mut found {
+                        // Somebody else may have asked for more.
+                        if matches!(content, Content::Nothing | Content::Digest) {
+                            file.content = None;
+                        } else if *content == Content::Whole && file.content.is_none() {
+                            let message =
+                                format!("`{path}` has more than {MOST} bytes, and all of them are needed");
+                            return Err(Error::permanent(message));
+                        }
                     }
                     Answer::Path(found)
                 }
@@ -184,44 +209,73 @@ impl Asking {
     fn seen(
         &self,
         next: &mut impl FnMut() -> Result<Section, Error>,
-    ) -> Result<BTreeMap<String, Result<Option<Found>, Error>>, Error> {
-        let mut seen = BTreeMap::new();
-        if self.paths.is_empty() {
-            return Ok(seen);
+    ) -> Result<BTreeMap<String, Seen>, Error> {
+        let mut all = BTreeMap::new();
+        for paths in self.calls() {
+            all.extend(seen(paths, next)?);
         }
-        let look = next()?;
-        let text = String::from_utf8_lossy(&look.body).into_owned();
-        let mut lines = text.lines();
-        let signs = lines.next().unwrap_or_default();
-        for ((path, _), sign) in self.paths.iter().zip(signs.chars()) {
-            let found = match sign {
-                '0' => Ok(None),
-                '1' => lines.next().and_then(found).map(Some).ok_or_else(|| changing(path)),
-                _ => Err(denied(path)),
-            };
-            seen.insert(path.clone(), found);
+        Ok(all)
+    }
+}
+
+/// What came of one call.
+fn seen(
+    paths: &[(String, Content)],
+    next: &mut impl FnMut() -> Result<Section, Error>,
+) -> Result<BTreeMap<String, Seen>, Error> {
+    let files = || paths.iter().filter(|(_, content)| *content != Content::Nothing);
+    let mut seen = BTreeMap::new();
+    let look = next()?;
+    let text = String::from_utf8_lossy(&look.body).into_owned();
+    let mut lines = text.lines();
+    if look.word == "changed" {
+        let unknown = |path: &str| Seen { found: Err(changing(path)), unread: None };
+        return Ok(paths.iter().map(|(path, _)| (path.clone(), unknown(path))).collect());
+    }
+    let (signs, readable) = (lines.next().unwrap_or_default(), lines.next().unwrap_or_default());
+    for ((path, _), sign) in paths.iter().zip(signs.chars()) {
+        let found = match sign {
+            '0' => Ok(None),
+            '1' => lines.next().and_then(found).map(Some).ok_or_else(|| changing(path)),
+            _ => Err(denied(path)),
+        };
+        seen.insert(path.clone(), Seen { found, unread: None });
+    }
+    for (path, _) in paths {
+        let found = seen.get_mut(path).map(|seen| &mut seen.found);
+        if let Some(Ok(Some(Found { what: What::Link(target), .. }))) = found {
+            let body = next()?.body;
+            *target = body.strip_suffix(b"\n").map(<[u8]>::to_vec).unwrap_or(body);
         }
-        for (path, _) in &self.paths {
-            if let Some(Ok(Some(Found { what: What::Link(target), .. }))) = seen.get_mut(path) {
-                let body = next()?.body;
-                *target = body.strip_suffix(b"\n").map(<[u8]>::to_vec).unwrap_or(body);
-            }
-        }
-        if self.files().next().is_some() {
-            let readable = next()?.body;
-            let readable: Vec<bool> =
-                readable.iter().take_while(|sign| **sign != b'\n').map(|s| *s == b'1').collect();
-            for ((path, content), is_readable) in self.files().zip(readable) {
-                let part = if is_readable { Some(next()?) } else { None };
-                if let Some(Ok(Some(Found { what: What::File(file), .. }))) = seen.get_mut(path)
-                    && let Err(error) = read_into(file, path, content, part)
-                {
-                    seen.insert(path.clone(), Err(error));
+    }
+    let digests = if readable.contains('1') { Some(next()?) } else { None };
+    let has_changed = digests.as_ref().is_some_and(|section| section.word == "changed");
+    let digests = digests.map(|section| section.body).unwrap_or_default();
+    let digests = String::from_utf8_lossy(&digests);
+    let mut digests = digests.lines();
+    for ((path, content), sign) in files().zip(readable.chars()) {
+        let Some(seen) = seen.get_mut(path) else { continue };
+        match sign {
+            '1' if has_changed => seen.unread = Some(changing(path)),
+            '1' => {
+                let digest = digests.next().unwrap_or_default();
+                let is_sent = match content {
+                    Content::Unless(expected) => digest != expected,
+                    Content::Whole => true,
+                    Content::Digest | Content::Nothing => false,
+                };
+                let body = if is_sent { Some(next()?.body) } else { None };
+                if let Ok(Some(Found { what: What::File(file), .. })) = &mut seen.found {
+                    file.digest = Some(digest.to_owned());
+                    file.size = file.size.max(body.as_ref().map_or(0, Vec::len) as u64);
+                    file.content = body.filter(|content| content.len() <= MOST);
                 }
             }
+            '0' => seen.unread = Some(unreadable(path)),
+            _ => {}
         }
-        Ok(seen)
     }
+    Ok(seen)
 }
 
 /// What satisfies both.
@@ -234,7 +288,7 @@ fn more(a: &Content, b: &Content) -> Content {
     }
 }
 
-/// Reads a line of `look`: mode in hexadecimal digits, size, owner, group.
+/// Reads a line of `seen`: mode in hexadecimal digits, size, owner, group.
 fn found(line: &str) -> Option<Found> {
     let mut words = line.splitn(4, ' ');
     let mode = u32::from_str_radix(words.next()?, 16).ok()?;
@@ -249,24 +303,9 @@ fn found(line: &str) -> Option<Found> {
     Some(Found { what, mode: mode & 0o7777, owner, group })
 }
 
-fn read_into(file: &mut File, path: &str, wanted: &Content, part: Option<Section>) -> Result<(), Error> {
-    let Some(Section { body, word, .. }) = part else {
-        let help = "connect as somebody who may read it, or let root do it";
-        return Err(Error::permanent(format!("`{path}` cannot be read: permission denied")).help(help));
-    };
-    let end = memchr::memchr(b'\n', &body).ok_or_else(|| changing(path))?;
-    let digest = std::str::from_utf8(&body[..end]).map_err(|_| changing(path))?.to_owned();
-    if word != "same" {
-        let content = body[end + 1..].to_vec();
-        if content.len() > MOST && *wanted == Content::Whole {
-            let message = format!("`{path}` has more than {MOST} bytes, and all of them are needed");
-            return Err(Error::permanent(message));
-        }
-        file.size = file.size.max(content.len() as u64);
-        file.content = (content.len() <= MOST).then_some(content);
-    }
-    file.digest = Some(digest);
-    Ok(())
+fn unreadable(path: &str) -> Error {
+    Error::permanent(format!("`{path}` cannot be read: permission denied"))
+        .help("connect as somebody who may read it, or let root do it")
 }
 
 fn names(directory: &str, section: Result<Section, Error>) -> Listed {

@@ -7,6 +7,8 @@
 //!
 //! A script begins with [`start`] once in a session. It runs in any POSIX shell, and tries which tools there are.
 
+use std::sync::LazyLock;
+
 pub mod ask;
 pub mod frame;
 pub mod sections;
@@ -27,5 +29,20 @@ pub const WORK: &str = include_str!("work.sh");
 /// empty for the host itself.
 #[must_use]
 pub fn start(mark: &str, root: &str) -> String {
-    format!("N={mark}\nR={}\n{PRELUDE}", frame::quoted(root))
+    format!("N={mark}\nR={}\n{}", frame::quoted(root), *SHORT_PRELUDE)
+}
+
+/// What the first script with steps begins with, besides.
+#[must_use]
+pub fn start_work() -> &'static str {
+    &SHORT_WORK
+}
+
+static SHORT_PRELUDE: LazyLock<String> = LazyLock::new(|| short(PRELUDE));
+static SHORT_WORK: LazyLock<String> = LazyLock::new(|| short(WORK));
+
+/// A script without its comments and indents: the other side reads it a byte at a time.
+fn short(script: &str) -> String {
+    let lines = script.lines().map(str::trim_start);
+    lines.filter(|line| !line.is_empty() && !line.starts_with('#')).flat_map(|line| [line, "\n"]).collect()
 }

@@ -1,5 +1,7 @@
 LC_ALL=C
 export LC_ALL
+Z='
+'
 umask 077
 PATH=${PATH:-/usr/bin:/bin}:/usr/sbin:/sbin
 
@@ -45,13 +47,47 @@ fi
 # shellcheck disable=SC2086 # several words
 sums() { $D -- "$@"; }
 
-# What is at each path: a sign for each (1 something, 0 nothing, d not to be seen), then a line for each that is there.
-look() {
+# What is at paths, given as pairs of what is wanted of the content and a path: `.` nothing, `=` the digest, `-` all, or
+# all unless this is the digest. The answers:
+# 1. a sign for each (1 something, 0 nothing, d not to be seen), a sign for each whose content is wanted (1 it can be
+#    read, 0 it cannot, - it is no file), and a line for each thing that is there
+# 2. for each link: where it leads
+# 3. if there are files to be read: their digests, a line each
+# 4. for each of them whose content is wanted: the content
+# Lists are kept as numbers of arguments, because rotating arguments takes time that grows with their square.
+seen() {
   m=
+  q=
+  a=
+  u=
+  e=
+  r=
+  c=
+  w=
+  n=0
   for f do
-    if [ -e "$f" ] || [ -L "$f" ]; then
-      set -- "$@" "$f"
+    n=$((n + 1))
+    if [ $((n % 2)) = 1 ]; then
+      w=$f
+      continue
+    fi
+    s=-
+    if [ -L "$f" ]; then
       m=${m}1
+      a="$a \"\${$n}\""
+      u="$u $n"
+    elif [ -e "$f" ]; then
+      m=${m}1
+      a="$a \"\${$n}\""
+      if [ "$w" != . ] && [ -f "$f" ]; then
+        s=0
+        if [ -r "$f" ]; then
+          s=1
+          r="$r \"\${$n}\""
+          e="$e$w "
+          c="$c$n "
+        fi
+      fi
     else
       d=$f
       until [ -e "$d" ]; do
@@ -60,56 +96,49 @@ look() {
       done
       if [ -d "$d" ] && [ ! -x "$d" ]; then m=${m}d; else m=${m}0; fi
     fi
-    shift
+    if [ "$w" != . ]; then q=$q$s; fi
   done
-  printf '%s\n' "$m"
-  if [ $# -gt 0 ]; then stats "$@"; fi
-  x $?
-}
-
-# Where the links among the paths lead: an answer for each link.
-links() {
-  for f do
-    if [ -L "$f" ]; then
-      readlink -- "$f"
-      x $?
-    fi
-  done
-}
-
-# The files among pairs of an expected digest and a path: a sign for each (1 readable), then for each readable one an
-# answer: its digest, and its content unless the digest is the expected one, or `=` says that nobody wants it.
-files() {
-  m=
-  e=
-  n=$#
-  while [ "$n" -gt 0 ]; do
-    if [ -f "$2" ] && [ ! -L "$2" ] && [ -r "$2" ]; then
-      set -- "$@" "$2"
-      e="$e$1 "
-      m=${m}1
-    else
-      m=${m}0
-    fi
-    shift 2
-    n=$((n - 2))
-  done
-  printf '%s\n' "$m"
+  printf '%s\n%s\n' "$m" "$q"
+  # Where something is gone meanwhile, nobody knows which line is whose.
+  if [ -n "$a" ] && ! eval "stats $a"; then
+    x changed
+    return
+  fi
   x 0
-  if [ $# -gt 0 ]; then
-    sums "$@" | while read -r h _; do
-      h=${h#\\}
-      printf '%s\n' "$h"
-      case ${e%% *} in
-        "$h" | =) x same ;;
-        *)
-          head -c "$MOST" <"$1"
+  for n in $u; do
+    eval "readlink -- \"\${$n}\""
+    x $?
+  done
+  if [ -n "$r" ]; then
+    eval "sums $r" | {
+      m=
+      u=
+      while read -r h _; do
+        h=${h#\\}
+        # A name of several lines is not always told in one.
+        case $h in *[!0-9a-f]*) continue ;; esac
+        if [ ${#h} -eq 64 ] && [ -n "$e" ]; then
+          m="$m$h$Z"
+          case ${e%% *} in
+            "$h" | =) ;;
+            *) u="$u ${c%% *}" ;;
+          esac
+          e=${e#* }
+          c=${c#* }
+        fi
+      done
+      # Without all digests nobody knows which is whose.
+      if [ -n "$e" ]; then
+        x changed
+      else
+        printf %s "$m"
+        x 0
+        for n in $u; do
+          eval "head -c $MOST <\"\${$n}\""
           x $?
-          ;;
-      esac
-      e=${e#* }
-      shift
-    done
+        done
+      fi
+    }
   fi
 }
 
@@ -186,7 +215,7 @@ theirs() {
   take
   u=$(printf %b. "$p")
   (
-    unset -f x take skip hello stats sums look links files names inside tree run theirs user
+    unset -f x take skip hello stats sums seen names inside tree run theirs user
     unset -f step complain synced place new like keep down fill settle whose raise held listed claim release put \
       edit directory kept lead unpack remove clear call boot restart 2>/dev/null
     umask 022

@@ -212,7 +212,7 @@ impl Task {
                 if let Some(command) = validate {
                     frame.send(command.replace("{}", &under_root(&new(path))).as_bytes());
                 }
-                format!("put {} {} {check} {words}", under_root(path), kept(keep))
+                format!("put {} {} {check} {} {words}", under_root(path), kept(keep), mask(keep))
             }
             (Act::Edit { path, .. }, With::Edited { before, after: Some(after) }) => {
                 let before = quoted(before.as_deref().unwrap_or_default());
@@ -265,6 +265,14 @@ fn kept(keep: &Keep) -> String {
     let mode = keep.mode.map(|mode| format!("{mode:o}")).unwrap_or_default();
     let word = |text: &Option<String>| quoted(text.as_deref().unwrap_or_default());
     format!("{} {} {}", quoted(&mode), word(&keep.owner), word(&keep.group))
+}
+
+/// The mask with which a new file has its mode from the start, if there is one.
+fn mask(keep: &Keep) -> String {
+    match keep.mode {
+        Some(mode) if mode & !0o666 == 0 => format!("{:o}", 0o666 & !mode),
+        _ => "''".to_owned(),
+    }
 }
 
 /// Where the content of a file comes from: an upload with its digest, or nothing and a line beside the script.

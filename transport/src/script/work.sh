@@ -62,10 +62,12 @@ keep() {
   if [ -n "$2" ]; then chmod -- "$2" "$1"; fi
 }
 
-# Writes what was taken to a file. Some shells do not say why they cannot write, or not even that; `cat` does.
-down() {
-  printf %b "$p" | cat >"$1"
-}
+# Writes what was taken to a file. Some shells do not notice that they could not, and some do not say why; `cat` does.
+if (printf x >&-) 2>/dev/null; then
+  down() { printf %b "$p" | cat >"$1"; }
+else
+  down() { printf %b "$p" 2>/dev/null >"$1" || printf %b "$p" | cat >"$1"; }
+fi
 
 # Fills a file with what was sent, or with what was uploaded, which must be whole.
 fill() {
@@ -86,18 +88,34 @@ settle() {
   place "$t" "$1"
 }
 
-# Writes a file: path, mode, owner, group, `check` if there is one, and an upload with its digest.
+# Writes a file: path, mode, owner, group, `check` if there is one, the mask that makes the mode, and an upload with its
+# digest.
 put() {
-  new "$1" && fill "$t" "$6" "$7" && synced "$t" && like "$1" "$2" "$3" "$4" && {
-    # What nobody asked for is kept as far as it can be.
-    if [ -n "$O$G" ] && [ -z "$3$4" ]; then
-      chown -- "$O:$G" "$t" 2>/dev/null || chown -- ":$G" "$t" 2>/dev/null
-      O=
-      G=
+  new "$1" && like "$1" "$2" "$3" "$4" || return
+  # A file that nobody else gets is made with its mode at once; any other is hidden until it is theirs.
+  if [ -z "$O$G" ]; then
+    if [ -z "$M" ]; then
+      umask 022
+    elif [ -n "$6" ]; then
+      umask "$6"
+      M=
     fi
-    keep "$t" "${M:-644}" "$O" "$G"
-  } && settle "$1" "$5" && return 0
+  fi
+  fill "$t" "$7" "$8"
   s=$?
+  umask 077
+  if [ "$s" = 0 ]; then
+    synced "$t" && {
+      # What nobody asked for is kept as far as it can be.
+      if [ -n "$O$G" ] && [ -z "$3$4" ]; then
+        chown -- "$O:$G" "$t" 2>/dev/null || chown -- ":$G" "$t" 2>/dev/null
+        O=
+        G=
+      fi
+      keep "$t" "$M" "$O" "$G"
+    } && settle "$1" "$5" && return 0
+    s=$?
+  fi
   rm -f -- "$t"
   return "$s"
 }
@@ -308,7 +326,10 @@ listed() {
   if [ ! -d "$1" ]; then
     mkdir -- "$1" && chmod 755 "$1" || return
   fi
-  new "$1/$2" && down "$t" && chmod 644 "$t" && mv -f -- "$t" "$1/$2"
+  new "$1/$2" && umask 022 && down "$t"
+  s=$?
+  umask 077
+  [ "$s" = 0 ] && mv -f -- "$t" "$1/$2"
 }
 
 # Which boot of the host this is.

@@ -71,7 +71,7 @@ impl Masters {
         if let Some(kept) = &corner.kept
             && let Some(found) = resume(kept, ssh).await
         {
-            tracing::debug!(slot, "a kept connection is used");
+            tracing::debug!("a kept connection is used");
             return Ok(found);
         }
         if ssh.addresses.is_empty() {
@@ -108,7 +108,7 @@ impl Masters {
         let written = fs::write(&place, config.text()?).and_then(|()| fs::write(&known, lines));
         written.map_err(|error| no_place(&error))?;
         let persist = self.keep.unwrap_or(master::IDLE);
-        tracing::debug!(slot, address, "connecting");
+        tracing::debug!(address, "connecting");
         let socket = match &corner.kept {
             Some(kept) => kept.with_extension(&chance::name()[..8]),
             None => directory.join("s"),
@@ -128,7 +128,7 @@ impl Masters {
             host_key,
             pinned: ssh.host_key.is_some(),
             user: ssh.user.clone().unwrap_or_default(),
-            lineage: None,
+            ..Line::default()
         };
         if let Some(kept) = &corner.kept {
             let note = format!("{address}\n{}\n", line.host_key.as_deref().unwrap_or_default());
@@ -201,13 +201,13 @@ async fn resume(socket: &Path, ssh: &Ssh) -> Option<(Master, Line)> {
     let master = Master::new(socket.to_owned(), true);
     let answer = tokio::time::timeout(Duration::from_secs(3), master.answers()).await;
     if !answer.unwrap_or_default() {
-        let _ = fs::remove_file(socket);
+        let _ = (fs::remove_file(socket), fs::remove_file(socket.with_extension("line")));
         return None;
     }
     let user = ssh.user.clone().unwrap_or_default();
     Some((
         master,
-        Line { address: Some(address), host_key, pinned: ssh.host_key.is_some(), user, lineage: None },
+        Line { address: Some(address), host_key, pinned: ssh.host_key.is_some(), user, ..Line::default() },
     ))
 }
 

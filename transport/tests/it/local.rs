@@ -25,6 +25,7 @@ pub(crate) fn reach(root: &Path) -> Reach {
         over: Over::Local,
         root: root.to_str().unwrap().into(),
         ledger: LEDGER.into(),
+        lineage: Some("state-1".into()),
         sudo_password: None,
     }
 }
@@ -139,7 +140,7 @@ async fn large_contents_take_a_channel_of_their_own() {
     let root = root.path();
     let channels = Channels::new(&Options::default());
     let writer = claimed(&channels, root).await;
-    let big: Vec<u8> = (0..50_000_000_u32).map(|i| (i % 251) as u8).collect();
+    let big: Vec<u8> = (0..5_000_000_u32).map(|i| (i % 251) as u8).collect();
     let source = tempfile::NamedTempFile::new().unwrap();
     fs::write(source.path(), &big).unwrap();
     let local = |digest: String| LocalFile { path: source.path().to_str().unwrap().into(), digest };
@@ -205,19 +206,44 @@ async fn a_shell_that_dies_is_replaced() {
 
 #[tokio::test]
 async fn a_host_comes_back_from_its_reboot() {
+    let server = fleet_test_sshd::Sshd::start_with(&["PermitUserEnvironment no"]);
     let root = tempfile::tempdir().unwrap();
     let root = root.path();
     fs::create_dir_all(root.join("proc/sys/kernel/random")).unwrap();
     let boot = root.join("proc/sys/kernel/random/boot_id");
     fs::write(&boot, "boot-1\n").unwrap();
     let channels = Channels::new(&Options::default());
-    let writer = claimed(&channels, root).await;
+    let reach = crate::ssh::over(&server, root);
+    let writer = channels.writer(&reach, &holder(1));
+    writer.work(claim()).await.unwrap();
     let reboot = |boot: &str| Act::Reboot { boot: boot.into() };
     let probe = || Probe::new().content("/proc/sys/kernel/random/boot_id", Wanted::Whole);
     // Another boot already: nothing is done.
     let acts = vec![write("/before", b""), reboot("boot-0"), write("/after", b"")];
     assert_eq!(file(&writer.work(work(acts, probe())).await).0.unwrap(), b"boot-1\n");
     assert!(root.join("before").exists() && root.join("after").exists());
+    // A host that goes down, and answers from the same boot for a while.
+    let bin = root.join("bin");
+    fs::create_dir(&bin).unwrap();
+    let script = format!("#!/bin/sh\ntouch '{}/going'\n", root.display());
+    fs::write(bin.join("shutdown"), script).unwrap();
+    fs::set_permissions(bin.join("shutdown"), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let server =
+        fleet_test_sshd::Sshd::start_with(&[&format!("SetEnv PATH={}:/usr/bin:/bin", bin.display())]);
+    let writer = channels.writer(&crate::ssh::over(&server, root), &holder(1));
+    let rebooting = writer.work(work(vec![write("/b", b""), reboot("boot-1"), write("/c", b"")], probe()));
+    let machine = async {
+        while !root.join("going").exists() {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        tokio::time::sleep(Duration::from_millis(600)).await;
+        assert!(!root.join("c").exists());
+        server.cut();
+        fs::write(&boot, "boot-2\n").unwrap();
+    };
+    let (came, ()) = tokio::join!(rebooting, machine);
+    assert_eq!(file(&came).0.unwrap(), b"boot-2\n");
+    assert!(root.join("c").exists());
     channels.close().await;
 }
 
@@ -253,4 +279,53 @@ async fn trees_have_digests_that_change_with_everything_below() {
     changed("where it leads").await;
     assert_eq!(ask().await, ask().await);
     channels.close().await;
+}
+
+/// What this process used so far: seconds of its own and of those it waited for, and the most memory, in bytes.
+fn used() -> (f64, u64) {
+    let text = fs::read_to_string("/proc/self/stat").unwrap();
+    let words: Vec<&str> = text.rsplit_once(')').unwrap().1.split_whitespace().collect();
+    let ticks = words[11..15].iter().map(|word| word.parse::<f64>().unwrap()).sum::<f64>();
+    let status = fs::read_to_string("/proc/self/status").unwrap();
+    let memory = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+    (ticks / 100.0, memory.trim().trim_end_matches(" kB").parse::<u64>().unwrap() * 1024)
+}
+
+/// `cargo test --release -p fleet-transport --test it -- --ignored --nocapture many_hosts`
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "it measures"]
+async fn many_hosts_cost_as_much_each_as_few() {
+    for count in [20, 100, 200, 400] {
+        let root = tempfile::tempdir().unwrap();
+        let channels = Channels::new(&Options::default());
+        let (seconds, memory) = used();
+        let began = std::time::Instant::now();
+        let all = (0..count).map(|at| {
+            let root = root.path().join(at.to_string());
+            fs::create_dir(&root).unwrap();
+            let reach = Reach { slot: format!("fleet.desk[{at}]"), ..reach(&root) };
+            let (reader, writer) = (channels.reader(&reach), channels.writer(&reach, &holder(1)));
+            async move {
+                let claim = Claim { ledger: LEDGER.into(), slot: reach.slot.clone() };
+                writer.work(work(vec![Act::Claim(claim)], Probe::new())).await.unwrap();
+                let works =
+                    (0..30).map(|i| writer.work(work(vec![write(&format!("/{i}"), b"x")], Probe::new())));
+                assert!(join_all(works).await.iter().all(Result::is_ok));
+                let probes =
+                    (0..30).map(|i| Probe::new().content(format!("/{i}"), Wanted::Unless(digest(b"x"))));
+                assert!(reader.ask(probes.collect()).await.iter().all(Result::is_ok));
+            }
+        });
+        join_all(all).await;
+        let wall = began.elapsed().as_secs_f64();
+        let (_, after) = used();
+        channels.close().await;
+        let (now, _) = used();
+        println!(
+            "{count} hosts: {:.1} ms wall, {:.1} ms CPU and {} KiB a host",
+            wall * 1000.0 / f64::from(count),
+            (now - seconds) * 1000.0 / f64::from(count),
+            after.saturating_sub(memory) / 1024 / u64::try_from(count).unwrap()
+        );
+    }
 }

@@ -4,6 +4,8 @@
 
 mod ask;
 mod local;
+mod root;
 mod shells;
 mod ssh;
+mod traces;
 mod work;

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::process::{Command, Stdio};
 
 use fleet_engine::host::{Content, Operand, Probe, Read, Tool};
-use fleet_transport::script::{Asking, Frame, LOADER, Section, WORK, sections, start};
+use fleet_transport::script::{Asking, Frame, LOADER, PRELUDE, Section, WORK, sections, start, start_work};
 
 /// A shell with the arguments that make it one of POSIX.
 pub(crate) const SHELLS: [&[&str]; 4] =
@@ -12,12 +12,19 @@ pub(crate) const SHELLS: [&[&str]; 4] =
 
 const MARK: &str = "0123456789abcdef";
 
+/// The answers to one frame of work in a session of its own.
+pub(crate) fn outcomes(shell: &[&str], root: &str, frame: impl FnOnce(&mut Frame)) -> Vec<Section> {
+    answers(shell, root, |request| {
+        request.push(start_work());
+        frame(request);
+    })
+}
+
 /// The answers to one frame in a session of its own.
 pub(crate) fn answers(shell: &[&str], root: &str, frame: impl FnOnce(&mut Frame)) -> Vec<Section> {
     let mut request = Frame::new();
     request.push(&start(MARK, root));
     request.push("I=0\nH=\n");
-    request.push(WORK);
     frame(&mut request);
     let mut child = Command::new(shell[0])
         .args(&shell[1..])
@@ -47,11 +54,10 @@ fn every_script_passes_shellcheck() {
         .tool(Tool::Sysctl, [Operand::new("kern.hostname").unwrap()])
         .and(Read::UserScript("exit 1".into()));
     let mut frame = Frame::new();
-    frame.push(&start(MARK, "/Volumes/it's an image"));
+    frame.push(&format!("N={MARK}\nR=\n{PRELUDE}"));
     Asking::new(vec![probe]).write(&mut frame);
     let mut steps = Frame::new();
-    steps.push(&start(MARK, "/Volumes/it's an image"));
-    steps.push(WORK);
+    steps.push(&format!("N={MARK}\nR=\n{PRELUDE}{WORK}"));
     steps.push("H=\nI=0\n");
     crate::work::every_step(&mut steps);
     for (name, script) in [("questions", frame.script()), ("steps", steps.script()), ("loader", LOADER)] {

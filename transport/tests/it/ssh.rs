@@ -160,7 +160,7 @@ async fn keys_of_all_types_are_served_without_touching_a_disk() {
     assert!(made.unwrap().success());
     let server = Sshd::start();
     let reach = with(over(&server, directory.path()), |ssh| {
-        ssh.identity = Some(Secret(fs::read_to_string(&key).unwrap()))
+        ssh.identity = Some(Secret(fs::read_to_string(&key).unwrap()));
     });
     let error = line_of(&Channels::new(&Options::default()), &reach).await.unwrap_err();
     assert!(error.message.contains("passphrase"), "{error}");
@@ -247,7 +247,7 @@ async fn latency_is_paid_as_often_for_many_things_as_for_one() {
         "1 thing: {near_one:?}, {far_one:?} from afar; 200 things: {near_many:?}, {far_many:?} from afar"
     );
     let (one, many) = (far_one.saturating_sub(near_one), far_many.saturating_sub(near_many));
-    assert!(many < one + Duration::from_millis(20), "{one:?} {many:?}");
+    assert!(many < one + Duration::from_millis(60), "{one:?} {many:?}");
     channels.close().await;
 }
 
@@ -295,12 +295,14 @@ async fn a_cut_in_the_middle_of_an_upload_is_told_and_mended() {
         seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
         (seed >> 56) as u8
     })
-    .take(50_000_000)
+    .take(1_000_000)
     .collect();
+    let big = big.repeat(50);
+    let whole = digest(&big);
     let source = tempfile::NamedTempFile::new().unwrap();
     fs::write(source.path(), &big).unwrap();
     let put = || {
-        let local = LocalFile { path: source.path().to_str().unwrap().into(), digest: digest(&big) };
+        let local = LocalFile { path: source.path().to_str().unwrap().into(), digest: whole.clone() };
         let act = Act::Write {
             path: "/big".into(),
             content: Content::Local(local),
@@ -332,7 +334,7 @@ async fn a_cut_in_the_middle_of_an_upload_is_told_and_mended() {
     assert!(down.transient && down.message.contains("refuses"), "{down:?}");
     server.restart();
     let made = writer.work(put()).await;
-    assert_eq!(file(&made).1.unwrap(), digest(&big));
+    assert_eq!(file(&made).1.unwrap(), whole);
     let left: Vec<_> =
         fs::read_dir(root.path().join("ledgers")).unwrap().map(|it| it.unwrap().file_name()).collect();
     assert_eq!(left, ["ledger"]);
@@ -343,7 +345,7 @@ async fn a_cut_in_the_middle_of_an_upload_is_told_and_mended() {
 async fn connections_that_are_kept_serve_the_next_run() {
     let server = Sshd::start();
     let root = tempfile::tempdir().unwrap();
-    let keep = Options { keep: Some(Duration::from_secs(5)) };
+    let keep = Options { keep: Some(Duration::from_secs(5)), ..Options::default() };
     for _ in 0..3 {
         let channels = Channels::new(&keep);
         let known = line_of(&channels, &over(&server, root.path())).await.unwrap();
@@ -364,7 +366,6 @@ async fn connections_that_are_kept_serve_the_next_run() {
 
 #[tokio::test]
 async fn two_that_want_a_host_do_not_both_get_it() {
-    let server = Sshd::start();
     for _ in 0..20 {
         let root = tempfile::tempdir().unwrap();
         let channels = [Channels::new(&Options::default()), Channels::new(&Options::default())];
@@ -382,5 +383,92 @@ async fn two_that_want_a_host_do_not_both_get_it() {
             channels.close().await;
         }
     }
-    drop(server);
+}
+
+#[tokio::test]
+async fn a_host_behind_another_is_reached_as_the_users_configuration_says() {
+    let (gate, server) = (Sshd::start(), Sshd::start());
+    let directory = tempfile::tempdir().unwrap();
+    let key = directory.path().join("gate");
+    fs::write(&key, gate.identity()).unwrap();
+    fs::set_permissions(&key, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
+    let known = directory.path().join("known");
+    fs::write(&known, format!("[127.0.0.1]:{} {}\n", gate.port(), gate.host_key())).unwrap();
+    let config = directory.path().join("config with spaces");
+    let text = format!(
+        "Host gate\n  HostName 127.0.0.1\n  Port {}\n  IdentityFile {}\n  IdentityAgent none\n  UserKnownHostsFile {}\n\
+         Host *\n  SendEnv NOTHING\n  LocalForward 127.0.0.1:9 127.0.0.1:9\n  ControlMaster auto\n",
+        gate.port(),
+        key.display(),
+        known.display()
+    );
+    fs::write(&config, text).unwrap();
+    let reach = with(over(&server, directory.path()), |ssh| {
+        ssh.jump = Some("gate".into());
+        ssh.config = Some(config.to_str().unwrap().into());
+    });
+    let channels = Channels::new(&Options::default());
+    line_of(&channels, &reach).await.unwrap();
+    assert_eq!((gate.connections(), server.connections()), (1, 1));
+    channels.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn somebody_at_a_terminal_gets_in_with_the_same_keys() {
+    let server = Sshd::start();
+    let root = tempfile::tempdir().unwrap();
+    let channels = Channels::new(&Options::default());
+    let mut command = channels.interactive(&over(&server, root.path())).await.unwrap();
+    let told = tokio::task::spawn_blocking(move || command.arg("echo here").output().unwrap()).await.unwrap();
+    assert_eq!(told.stdout, b"here\n", "{told:?}");
+    channels.close().await;
+}
+
+#[tokio::test]
+async fn a_disk_that_takes_nothing_is_told_and_nothing_is_left_half_done() {
+    if !crate::root::may_make_users() {
+        return;
+    }
+    struct Mounted(std::path::PathBuf);
+    impl Drop for Mounted {
+        fn drop(&mut self) {
+            let _ = std::process::Command::new("umount").arg(&self.0).status();
+        }
+    }
+    let (server, root) = (Sshd::start(), tempfile::tempdir().unwrap());
+    let mount = |arguments: &[&str]| {
+        assert!(std::process::Command::new("mount").args(arguments).status().unwrap().success());
+    };
+    for name in ["full", "ledgers", "ro"] {
+        let path = root.path().join(name);
+        fs::create_dir(&path).unwrap();
+    }
+    let full = root.path().join("full");
+    mount(&["-t", "tmpfs", "-o", "size=256k", "fleet-test", full.to_str().unwrap()]);
+    let _full = Mounted(full.clone());
+    let ledgers = root.path().join("ledgers");
+    mount(&["-t", "tmpfs", "-o", "size=1m", "fleet-test", ledgers.to_str().unwrap()]);
+    let _ledgers = Mounted(ledgers.clone());
+    let closed = root.path().join("ro");
+    mount(&["-t", "tmpfs", "-o", "ro", "fleet-test", closed.to_str().unwrap()]);
+    let _closed = Mounted(closed);
+    let channels = Channels::new(&Options::default());
+    let writer = channels.writer(&over(&server, root.path()), &holder(1));
+    writer.work(claim()).await.unwrap();
+    let table = [
+        ("/full/a", 300_000, "No space left on device", "full"),
+        ("/full/b", 30_000_000, "No space left on device", "full"),
+        ("/ro/a", 10, "ead-only file system", "another place"),
+    ];
+    fs::write(full.join("a"), "old").unwrap();
+    for (path, size, told, help) in table {
+        let error = writer.work(work(vec![write(path, &vec![b'x'; size])], Probe::new())).await.unwrap_err();
+        assert!(!error.transient && error.message.contains(told), "{path}: {error:?}");
+        assert!(error.help.as_ref().unwrap().contains(help), "{path}: {error:?}");
+    }
+    assert_eq!(fs::read(full.join("a")).unwrap(), b"old");
+    writer.work(work(vec![], Probe::new())).await.unwrap();
+    let left = |path: &Path| fs::read_dir(path).unwrap().count();
+    assert_eq!((left(&full), left(&ledgers)), (1, 1));
+    channels.close().await;
 }

@@ -13,7 +13,7 @@ use fleet_transport::script::{Frame, Job, PRELUDE, Section, WORK};
 use proptest::prelude::*;
 use sha2::{Digest, Sha256};
 
-use crate::shells::{SHELLS, answers};
+use crate::shells::{SHELLS, outcomes};
 
 const LEDGER: &str = "/var/fleet/ledger";
 
@@ -64,7 +64,7 @@ fn release(fence: u64) -> Task {
 }
 
 fn run(shell: &[&str], root: &Path, jobs: &[Job]) -> Vec<Outcome> {
-    let sections = answers(shell, root.to_str().unwrap(), |frame| {
+    let sections = outcomes(shell, root.to_str().unwrap(), |frame| {
         jobs.iter().for_each(|job| job.write(frame));
         frame.push("x last\n");
     });
@@ -117,6 +117,12 @@ fn a_file_is_put_in_the_place_of_another() {
         );
         assert_eq!(one(shell, root, write("/new", b"b", mode(0o4750), None)), Outcome::Done, "{shell:?}");
         assert_eq!(permissions(&root.join("new")), 0o4750, "{shell:?}");
+        // What was uploaded must be whole.
+        fs::write(root.join("up"), "torn").unwrap();
+        let staged = Staged { path: "/up".into(), digest: digest(b"whole"), is_gzip: false };
+        let torn = Task { with: With::Staged(staged), ..write("/new", b"", Keep::default(), None) };
+        assert_eq!(failed(&one(shell, root, torn)).1.word, "94", "{shell:?}");
+        assert!(!root.join("up").exists(), "{shell:?}");
         // What is not said stays.
         fs::set_permissions(root.join("new"), fs::Permissions::from_mode(0o400)).unwrap();
         assert_eq!(one(shell, root, write("/new", b"", Keep::default(), None)), Outcome::Done, "{shell:?}");

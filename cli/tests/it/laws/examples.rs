@@ -4,14 +4,15 @@ use std::path::PathBuf;
 
 use fleet_engine::schema::{Catalog, Place, Sort};
 
-use super::{Lab, Steps};
+use super::{Lab, Steps, on_host};
 use crate::support::providers;
 
 /// A kind whose example can be applied here.
 struct Example {
     kind: String,
     text: String,
-    /// Whether it can be found again without a record.
+    is_on_host: bool,
+    /// Whether it can be found again without a record: what is on a host is its holder's, and the holder is the state.
     can_be_found: bool,
 }
 
@@ -22,19 +23,35 @@ fn examples(sort: Sort) -> Vec<Example> {
     let catalog = providers(PathBuf::new());
     let names = catalog.names(sort);
     let entries = names.into_iter().map(|name| (name, catalog.find(sort, name).unwrap()));
-    let examples = entries.filter(|(_, entry)| entry.place == Place::Api).map(|(name, entry)| {
+    let entries = entries.filter(|(name, _)| !WITHOUT.contains(name));
+    let examples = entries.map(|(name, entry)| {
         let (_, rest) = entry.schema.doc.split_once("```hcl\n").unwrap_or_else(|| panic!("{name} has none"));
         let text = rest.split_once("```").unwrap().0.to_owned();
-        Example { kind: name.to_owned(), text, can_be_found: !entry.lives_in_state }
+        let is_on_host = entry.place == Place::Host;
+        let text = if is_on_host { on_host::here(&text) } else { text };
+        Example {
+            kind: name.to_owned(),
+            text,
+            is_on_host,
+            can_be_found: !entry.lives_in_state && !is_on_host,
+        }
     });
     examples.collect()
 }
+
+/// A reboot of this machine is out of the question; machines of slots are not declared; and the example of commands is
+/// for a Mac.
+const WITHOUT: [&str; 3] = ["host_reboot", "static_host", "host_command"];
 
 fn each(check: impl Fn(&Example, &Lab)) {
     let all = examples(Sort::Resource);
     assert!(all.len() >= 3);
     for example in all {
-        check(&example, &Lab::new(&example.text));
+        let lab = Lab::new(&example.text);
+        if example.is_on_host {
+            on_host::prepare_for(&lab, &example.text);
+        }
+        check(&example, &lab);
     }
 }
 
@@ -42,7 +59,9 @@ fn each(check: impl Fn(&Example, &Lab)) {
 fn plan_after_apply_is_empty_and_apply_twice_is_apply_once() {
     each(|example, lab| {
         let planned = lab.without_a_trace(|| lab.steps(&[]));
-        assert_eq!(planned.values().collect::<Vec<_>>(), ["create"], "{}", example.kind);
+        // A host is claimed first.
+        let expected = if example.is_on_host { &["create", "create"][..] } else { &["create"] };
+        assert_eq!(planned.values().collect::<Vec<_>>(), expected, "{}", example.kind);
         lab.apply();
         lab.without_a_trace(|| lab.check_converged());
         let once = (lab.reality(), lab.state());
@@ -54,6 +73,9 @@ fn plan_after_apply_is_empty_and_apply_twice_is_apply_once() {
 #[test]
 fn what_is_there_is_found_again_without_a_state() {
     each(|example, lab| {
+        if example.is_on_host {
+            return;
+        }
         lab.apply();
         let (made, recorded) = (lab.reality(), lab.state().recorded);
         lab.lose_state();
@@ -76,11 +98,13 @@ fn what_is_there_is_found_again_without_a_state() {
 #[test]
 fn destroy_leaves_nothing_and_can_be_repeated() {
     each(|example, lab| {
+        let before = lab.reality();
         lab.apply();
         let planned = lab.without_a_trace(|| lab.steps(&["--destroy"]));
-        assert_eq!(planned.values().collect::<Vec<_>>(), ["destroy"], "{}", example.kind);
+        let expected = if example.is_on_host { &["destroy", "destroy"][..] } else { &["destroy"] };
+        assert_eq!(planned.values().collect::<Vec<_>>(), expected, "{}", example.kind);
         lab.destroy();
-        assert_eq!(lab.reality(), Lab::new("").reality(), "{}", example.kind);
+        assert_eq!(lab.reality(), before, "{}", example.kind);
         let state = lab.state();
         assert!(state.recorded.is_empty() && state.deposed.is_empty() && state.intents.is_empty());
         assert_eq!(lab.destroy(), "No changes.\n");
@@ -93,8 +117,17 @@ fn destroy_leaves_nothing_and_can_be_repeated() {
 #[test]
 fn data_is_read_and_changes_nothing() {
     for example in examples(Sort::Data) {
-        let lab = Lab::applied(SURROUNDINGS);
-        lab.write(&format!("{SURROUNDINGS}\n{}", example.text));
+        let lab = if example.is_on_host {
+            // What the example makes of it is made first.
+            let lab = Lab::new(&example.text);
+            on_host::prepare_for(&lab, &example.text);
+            lab.apply();
+            lab
+        } else {
+            let lab = Lab::applied(SURROUNDINGS);
+            lab.write(&format!("{SURROUNDINGS}\n{}", example.text));
+            lab
+        };
         lab.without_a_trace(|| lab.check_converged());
         let state = lab.state();
         lab.apply();

@@ -159,7 +159,9 @@ proptest! {
         let name = &servers[at % servers.len()].name;
         lab.world.change(name, |server| server.ports.push(9));
         let plan = lab.without_a_trace(|| lab.plan(&[]));
-        let steps: Vec<String> = super::steps(&plan).into_values().collect();
+        let steps = super::steps(&plan).into_values();
+        // Data that uses what changes is read once that is done.
+        let steps: Vec<String> = steps.filter(|what| what != "read").collect();
         prop_assert_eq!(steps, ["update ports"]);
         lab.apply();
         prop_assert_eq!(lab.reality(), before);

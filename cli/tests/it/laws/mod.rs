@@ -15,6 +15,7 @@ mod generate;
 mod generated;
 mod lifecycle;
 mod moves;
+mod on_host;
 mod search;
 mod secrets;
 
@@ -59,6 +60,9 @@ impl Lab {
         let lab = Lab { site: Site::empty(), world: World::start() };
         lab.site.write("world.fleet.hcl", &lab.world.configuration());
         lab.site.write(MAIN, text);
+        if text.contains("fleet \"lab\"") {
+            on_host::prepare(lab.site.path());
+        }
         lab
     }
 
@@ -129,7 +133,7 @@ impl Lab {
     #[track_caller]
     pub(crate) fn check_converged(&self) {
         let text = self.site.fleet(["plan"]).ok();
-        assert_eq!(text.lines().next(), Some("No changes."), "{text}{}", self.site.read(MAIN));
+        assert!(text.lines().any(|line| line == "No changes."), "{text}{}", self.site.read(MAIN));
         let plan = self.plan(&[]);
         for part in ["steps", "deferred", "outputs"] {
             assert_eq!(plan[part], Json::Array(Vec::new()), "{part}: {}", self.site.read(MAIN));
@@ -179,7 +183,9 @@ impl Reality {
             (server.id, server.address, server.console_key) = (None, None, None);
         }
         servers.sort_by(|a, b| (&a.name, &a.zone).cmp(&(&b.name, &b.zone)));
-        Reality { servers, files: self.files.clone() }
+        let mut files = self.files.clone();
+        files.retain(|path, _| !path.starts_with(on_host::LEDGERS));
+        Reality { servers, files }
     }
 }
 
@@ -201,12 +207,15 @@ fn contents(directory: &Path) -> Files {
     fn add(found: &mut Files, root: &Path, directory: &Path) {
         for entry in fs::read_dir(directory).unwrap().map(Result::unwrap) {
             let path = entry.path();
-            if path.is_dir() {
+            let name = || path.strip_prefix(root).unwrap().display().to_string();
+            if path.is_symlink() {
+                let target = fs::read_link(&path).unwrap().into_os_string().into_encoded_bytes();
+                found.insert(name(), (target, 0o120_000));
+            } else if path.is_dir() {
                 add(found, root, &path);
             } else {
                 let mode = entry.metadata().unwrap().permissions().mode() & 0o7777;
-                let name = path.strip_prefix(root).unwrap().display().to_string();
-                found.insert(name, (fs::read(&path).unwrap(), mode));
+                found.insert(name(), (fs::read(&path).unwrap(), mode));
             }
         }
     }

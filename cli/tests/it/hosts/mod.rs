@@ -1,0 +1,31 @@
+//! Hosts from end to end: configurations with fleets, converged through the command line.
+//!
+//! 1. [`kinds`]: every kind on this machine, under a root of its own: made, mended, changed, removed
+//! 2. [`slots`]: which machine a slot has; more and fewer of them
+//! 3. [`replace`]: a slot gets another machine
+//! 4. [`choice`]: `--host`, `--exclude-host`, `--accept-host-key`
+//! 5. [`ledger`]: whose a machine is, and what it knows of itself
+//! 6. [`saved`]: saved plans
+//! 7. [`ssh`]: real `sshd`: many machines, odd names and contents, large files
+//! 8. [`broken`]: machines that are down, strange or full; connections that break
+//! 9. [`trips`]: round trips, counted by the server
+//! 10. [`killed`]: nothing of fleet outlives it
+//! 11. [`secrets`]: where no secret may be
+//! 12. [`shell`]: `fleet ssh`
+//! 13. [`examples`]: the fleets in `examples/`
+
+mod broken;
+mod choice;
+mod desk;
+mod examples;
+mod killed;
+mod kinds;
+mod ledger;
+mod replace;
+mod saved;
+mod secrets;
+mod shell;
+mod slots;
+mod ssh;
+mod tree;
+mod trips;

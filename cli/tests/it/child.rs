@@ -24,6 +24,18 @@ impl Site {
         self.command(args).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
     }
 
+    /// The same, and it finds programs such as `ssh`.
+    pub(crate) fn spawn_with_path<const N: usize>(&self, args: [&str; N]) -> Child {
+        self.command_with_path(args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+    }
+
+    /// A process that finds programs, and that is not started yet.
+    pub(crate) fn command_with_path<const N: usize>(&self, args: [&str; N]) -> Command {
+        let mut command = self.command(args);
+        command.env("PATH", std::env::var_os("PATH").unwrap_or_default());
+        command
+    }
+
     fn command<const N: usize>(&self, args: [&str; N]) -> Command {
         let arguments = serde_json::to_string(&args[..]).unwrap();
         let mut command = Command::new(std::env::current_exe().unwrap());

@@ -7,10 +7,10 @@
 use std::collections::BTreeMap;
 use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
-use async_lock::{Mutex, Semaphore, SemaphoreGuard};
+use async_lock::{Mutex, Semaphore, SemaphoreGuard, SemaphoreGuardArc};
 use fleet_lang::{Marks, Value};
 use futures_util::future::{Either, select};
 
@@ -34,8 +34,8 @@ use crate::state::{Intent, Object, Operation, Recorded, Sealed, State, StoreErro
 /// Does steps, many at once.
 pub(super) struct Worker<'a> {
     pub(super) hands: &'a Hands<'a>,
-    /// How many may touch the world, all together and through each session.
-    all: Semaphore,
+    /// How many may touch the world, all together; what is done on one host counts as one.
+    all: Arc<Semaphore>,
     sessions: BTreeMap<Session, Line>,
     /// Those whose intent is written.
     turns: std::sync::Mutex<BTreeMap<Object, Turn>>,
@@ -54,9 +54,18 @@ enum Turn {
 
 /// The way to one session.
 struct Line {
+    /// How many may touch the world through it.
     room: Semaphore,
+    /// What those share that are at work on one host: they travel together.
+    turn: Mutex<Weak<SemaphoreGuardArc>>,
     /// With the settings that it was made with: these may change while a plan is applied.
     connected: Mutex<Option<(Value, Connected)>>,
+}
+
+/// The right to touch the world, as long as it is kept.
+struct Room<'a> {
+    _here: SemaphoreGuard<'a>,
+    _turn: Arc<SemaphoreGuardArc>,
 }
 
 /// Both sides of a session.
@@ -127,12 +136,13 @@ impl<'a> Worker<'a> {
         for session in sessions {
             if !lines.contains_key(session) {
                 let room = Semaphore::new(hands.readers.limit(&session.provider).max(1));
-                lines.insert(session.clone(), Line { room, connected: Mutex::new(None) });
+                let turn = Mutex::new(Weak::new());
+                lines.insert(session.clone(), Line { room, turn, connected: Mutex::new(None) });
             }
         }
         Worker {
             hands,
-            all: Semaphore::new(hands.pace.parallelism.max(1)),
+            all: Arc::new(Semaphore::new(hands.pace.parallelism.max(1))),
             sessions: lines,
             turns: Default::default(),
             lost: AtomicBool::new(false),
@@ -448,10 +458,22 @@ impl<'a> Worker<'a> {
     }
 
     /// Waits until the world may be touched once more; `None` if the run is to end before that.
-    async fn room(&self, session: &Session) -> Option<[SemaphoreGuard<'_>; 2]> {
+    async fn room(&self, session: &Session) -> Option<Room<'_>> {
         let line = self.sessions.get(session).expect("every session of the plan has a line");
         let interrupt = self.hands.interrupt;
-        let room = async { [line.room.acquire().await, self.all.acquire().await] };
+        let room = async {
+            let here = line.room.acquire().await;
+            if !session.is_on_host() {
+                return Room { _here: here, _turn: Arc::new(self.all.acquire_arc().await) };
+            }
+            let mut turn = line.turn.lock().await;
+            let shared = match turn.upgrade() {
+                Some(shared) => shared,
+                None => Arc::new(self.all.acquire_arc().await),
+            };
+            *turn = Arc::downgrade(&shared);
+            Room { _here: here, _turn: shared }
+        };
         let stop = interrupt.reached(Urgency::Stop);
         match select(pin!(stop), pin!(room)).await {
             Either::Left(_) => None,
@@ -460,12 +482,7 @@ impl<'a> Worker<'a> {
     }
 
     /// Waits until a step whose intent is written may touch the world. If the run is to end, the intent is taken back.
-    async fn touch(
-        &self,
-        object: &Object,
-        session: &Session,
-        state: &State,
-    ) -> Result<[SemaphoreGuard<'_>; 2], Stop> {
+    async fn touch(&self, object: &Object, session: &Session, state: &State) -> Result<Room<'_>, Stop> {
         self.turns().insert(object.clone(), Turn::Waiting);
         let room = self.room(session).await;
         if self.lost.load(Ordering::Relaxed) {

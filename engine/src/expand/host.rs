@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, LazyLock};
 
 use fleet_lang::{Entries, Type, Value};
+use fleet_syntax::tree::{ExprKind, Step};
 use fleet_syntax::{Diagnostic, nearest};
 
 use super::{Block, Expansion, Instance, Keys, ONCE, Opened, View, Walk};
@@ -120,8 +121,14 @@ impl<'c> Walk<'_, 'c> {
         let memory = self.settle.memory().clone();
         let held = |slot: &ScopePath| memory.current(slot)?.machine.clone();
         let is_listed = |machine: &Arc<str>| pool.hosts.contains_key(machine);
-        let mut busy: BTreeSet<Arc<str>> = self.expansion.machines.values().cloned().collect();
-        busy.extend(memory.hosts.iter().filter_map(|held| held.machine.clone()));
+        // Machines of another pool may have the same names.
+        let may_be_here = |slot: &ScopePath| {
+            self.fleet_of(slot).and_then(pool_named).is_none_or(|name| name == &*pool.name.name)
+        };
+        let given = self.expansion.machines.iter().filter(|(slot, _)| may_be_here(slot));
+        let mut busy: BTreeSet<Arc<str>> = given.map(|(_, machine)| machine.clone()).collect();
+        let held_here = memory.hosts.iter().filter(|held| may_be_here(&held.slot));
+        busy.extend(held_here.filter_map(|held| held.machine.clone()));
         let mut free = pool.hosts.keys().filter(|machine| !busy.contains(*machine)).cloned();
         let mut without = Vec::new();
         for (slot, _) in slots {
@@ -319,24 +326,21 @@ impl<'c> Walk<'_, 'c> {
         }
     }
 
+    fn fleet_of(&self, slot: &ScopePath) -> Option<&'c Fleet> {
+        let Some(ScopeStep::Fleet(name, _)) = slot.steps().last() else { return None };
+        match self.expansion.scopes.node(self.expansion.scopes.fleet(name)?).item {
+            NodeItem::Fleet(fleet, _) => Some(fleet),
+            _ => None,
+        }
+    }
+
     /// No two slots get one machine, in whatever fleets they are.
     pub(super) fn unique_machines(&mut self) {
         let mut seen: BTreeMap<(&str, &str), &ScopePath> = BTreeMap::new();
         let mut twice = Vec::new();
         for (slot, machine) in &self.expansion.machines {
-            let Some(ScopeStep::Fleet(name, _)) = slot.steps().last() else { continue };
-            let node = self.expansion.scopes.fleet(name);
-            let Some(NodeItem::Fleet(fleet, _)) = node.map(|node| self.expansion.scopes.node(node).item)
-            else {
-                continue;
-            };
-            let pool = match &fleet.pool.kind {
-                fleet_syntax::tree::ExprKind::Path(path) => match path.steps.first() {
-                    Some(fleet_syntax::tree::Step::Attr(name)) => &*name.name,
-                    _ => continue,
-                },
-                _ => continue,
-            };
+            let Some(fleet) = self.fleet_of(slot) else { continue };
+            let Some(pool) = pool_named(fleet) else { continue };
             if let Some(first) = seen.insert((pool, machine), slot) {
                 let detail = format!("`{first}` and `{slot}` would both have `{machine}`.");
                 twice.push(
@@ -345,6 +349,15 @@ impl<'c> Walk<'_, 'c> {
             }
         }
         self.diagnostics.extend(twice);
+    }
+}
+
+/// The pool that a fleet names.
+fn pool_named(fleet: &Fleet) -> Option<&str> {
+    let ExprKind::Path(path) = &fleet.pool.kind else { return None };
+    match path.steps.first() {
+        Some(Step::Attr(name)) => Some(&name.name),
+        _ => None,
     }
 }
 

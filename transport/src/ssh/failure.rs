@@ -66,11 +66,11 @@ pub(crate) fn other_key(slot: &str, address: &str, pin: Option<&str>, new: Optio
             shown(Some(new)),
             shown(Some(pin))
         ))
-        .help(
+        .help(format!(
             "if the host was installed anew, compare the first fingerprint with what it shows itself \
-             (`ssh-keygen -lf /etc/ssh/ssh_host_ed25519_key.pub`) and change `host_key`, or replace the slot's host; \
-             if nothing changed there, somebody else answers at this address",
-        ),
+             (`ssh-keygen -lf /etc/ssh/ssh_host_ed25519_key.pub`), then add `--accept-host-key '{slot}'`, and change \
+             `host_key` if the pool gives one; if nothing changed there, somebody else answers at this address"
+        )),
         // A host on the way may have another key, too.
         _ => Error::permanent(format!("the key of `{address}`, or of a host on the way, is not to be trusted: {}", last(why)))
             .help("connect once by hand with the same configuration, and compare the fingerprint"),

@@ -46,7 +46,10 @@ pub(super) struct Desk {
 
 /// The start of what a server runs for each command.
 fn enter(root: &Path) -> String {
-    format!("ForceCommand exec 9<{} && eval \"$SSH_ORIGINAL_COMMAND\"", root.display())
+    let root = root.display();
+    format!(
+        "ForceCommand exec 9<{root} && PATH={root}/bin:$PATH && export PATH && eval \"$SSH_ORIGINAL_COMMAND\""
+    )
 }
 
 impl Machine {
@@ -217,14 +220,14 @@ impl Desk {
             false => format!("fleet.desk[0].{name}"),
         };
         let expected: Steps = expected.iter().map(|(a, what)| (name(a), (*what).to_owned())).collect();
-        assert_eq!(self.steps(options), expected, "{}", self.site.read(MAIN));
+        assert_eq!(self.steps(options), expected);
     }
 
     /// There is nothing to do.
     #[track_caller]
     pub(super) fn check_converged(&self) {
         let text = self.site.fleet(["plan"]).ok();
-        assert_eq!(text, "No changes.\n", "{}", self.site.read(MAIN));
+        assert_eq!(text.lines().last(), Some("No changes."), "{text}");
     }
 
     /// What fleet remembers.

@@ -135,7 +135,8 @@ impl Local {
 
     #[track_caller]
     fn check_converged(&self) {
-        assert_eq!(self.site.fleet(["plan"]).ok().lines().next(), Some("No changes."));
+        let text = self.site.fleet(["plan"]).ok();
+        assert!(text.lines().any(|line| line == "No changes."), "{text}");
     }
 
     /// All of the root, but for ledgers.
@@ -174,7 +175,7 @@ fn every_kind_is_made_kept_changed_and_removed() {
     assert_eq!(fs::read_to_string(local.root.join("opt/app/sub/b")).unwrap(), "2");
     local.check_converged();
     let once = stamps(&local.root);
-    assert_eq!(local.apply().lines().next(), Some("No changes."));
+    assert!(local.apply().lines().any(|line| line == "No changes."));
     same(&stamps(&local.root), &once, "nothing is done twice");
 
     local.put(INSIDE, "2");
@@ -215,7 +216,7 @@ fn destroy_leaves_nothing_and_can_be_repeated() {
         same(&local.tree(), &before, "all is gone");
         assert!(!local.is_held());
         let again = local.site.fleet(["destroy", "--auto-approve"]).ok();
-        assert_eq!(again.lines().last(), Some("No changes."));
+        assert!(again.lines().any(|line| line == "No changes."), "{again}");
         same(&local.tree(), &before, "all is gone");
     }
 }

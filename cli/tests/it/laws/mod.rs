@@ -16,7 +16,7 @@ mod generated;
 mod lifecycle;
 mod moves;
 mod on_host;
-mod search;
+pub(super) mod search;
 mod secrets;
 
 use std::collections::BTreeMap;

@@ -20,16 +20,16 @@ const COMPONENT: &AsciiSet = &NON_ALPHANUMERIC
 const SHORTEST: usize = 10;
 
 /// What is found, and how it is written there.
-pub(super) type Found = (String, &'static str);
+pub(crate) type Found = (String, &'static str);
 
 /// Looks for secrets.
-pub(super) struct Search {
+pub(crate) struct Search {
     forms: Vec<(String, &'static str, Vec<u8>)>,
 }
 
 impl Search {
     /// Looks for these.
-    pub(super) fn new(secrets: &[&str]) -> Search {
+    pub(crate) fn new(secrets: &[&str]) -> Search {
         let mut forms = Vec::new();
         for secret in secrets {
             assert!(secret.len() >= SHORTEST, "{secret} is too short to be looked for");
@@ -42,7 +42,7 @@ impl Search {
     }
 
     /// The secrets that stand in some bytes.
-    pub(super) fn find(&self, bytes: &[u8]) -> Vec<Found> {
+    pub(crate) fn find(&self, bytes: &[u8]) -> Vec<Found> {
         let stands = |form: &[u8]| bytes.windows(form.len()).any(|window| window == form);
         let found = self.forms.iter().filter(|(_, _, form)| stands(form));
         found.map(|(secret, how, _)| (secret.clone(), *how)).collect()
@@ -50,7 +50,7 @@ impl Search {
 
     /// None of them stands there.
     #[track_caller]
-    pub(super) fn check(&self, place: &str, bytes: &[u8]) {
+    pub(crate) fn check(&self, place: &str, bytes: &[u8]) {
         let text = String::from_utf8_lossy(bytes).replace('\0', "");
         assert_eq!(self.find(bytes), [], "in {place}: {text}");
     }

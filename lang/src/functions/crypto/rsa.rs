@@ -228,8 +228,10 @@ mod tests {
         check(&armor("ENCRYPTED PRIVATE KEY", b"abc"), PASSPHRASE);
         check(&rsa("Proc-Type: 4,ENCRYPTED\n\nYWJj"), PASSPHRASE);
         check(&armor("OPENSSH PRIVATE KEY", b"abc"), "is not a key as OpenSSH writes it");
+        // The two belong together: whoever can tell would refuse others as damaged.
+        let public = "8139770ea87d175f56a35466c34c7ecccb8d8a91b4ee37a25df60f5b8fc9b394";
         let pair = Ed25519Keypair {
-            public: Ed25519PublicKey([1; 32]),
+            public: Ed25519PublicKey(hex::decode(public).unwrap().try_into().unwrap()),
             private: Ed25519PrivateKey::from_bytes(&[2; 32]),
         };
         check(&armor_openssh(pair), "is an ssh-ed25519 key, but an RSA key is needed");

@@ -153,6 +153,7 @@ async fn one_round(
         }
     }
     let mut came = ask_along(session, &mut round, asks).await;
+    share(works, segments, edited, &mut came.0);
     for (segment, outcome) in segments.iter().zip(came.0) {
         let reply = if segment.reads_back { came.1.next() } else { None };
         let doing = &mut works[segment.doing];
@@ -170,6 +171,31 @@ async fn one_round(
             let left = std::mem::take(&mut works[segment.doing].staged);
             session.litter.extend(left.into_iter().filter(|(at, _)| *at >= used).map(|(_, it)| it.path));
         }
+    }
+}
+
+/// An edit that another work was to write is done if that one is.
+fn share(
+    works: &[Doing],
+    segments: &[Segment],
+    edited: &BTreeMap<(usize, usize), With>,
+    outcomes: &mut [Result<Outcome, Error>],
+) {
+    for (number, segment) in segments.iter().enumerate() {
+        let Some(last) = segment.end.checked_sub(1) else { continue };
+        let Some(With::Along { writer, at }) = edited.get(&(segment.doing, last)) else { continue };
+        let Some(of) = segments.iter().position(|it| it.doing == *writer) else { continue };
+        // What came of its own part matters more.
+        if !matches!(outcomes[number], Ok(Outcome::Done)) {
+            continue;
+        }
+        outcomes[number] = match &outcomes[of] {
+            Ok(Outcome::Failed(step, _)) if *step > at - works[*writer].next => continue,
+            Ok(Outcome::Failed(_, section)) => {
+                Ok(Outcome::Failed(last - works[segment.doing].next, section.clone()))
+            }
+            other => other.clone(),
+        };
     }
 }
 

@@ -123,6 +123,7 @@ pub(crate) async fn read_edits(
             }
         }
     }
+    let mut together: BTreeMap<(String, bool), Together> = BTreeMap::new();
     for segment in segments {
         for (at, path, root) in edits(works, segment) {
             let key = (path, root);
@@ -142,32 +143,69 @@ pub(crate) async fn read_edits(
                     break;
                 }
             };
-            let is_same = after == before.as_deref().unwrap_or_default();
-            let with = if is_same {
-                None
-            } else if is_long(&after) {
-                match stage(session, after.as_slice().into()).await {
-                    Ok(staged) => {
-                        let before = doing.staged.insert(at, staged.clone());
-                        session.litter.extend(before.map(|before| before.path));
-                        Some(With::Staged(staged))
-                    }
-                    Err(error) => {
-                        doing.finish(Err(error));
-                        break;
-                    }
-                }
-            } else {
-                Some(With::Sent(after.clone()))
-            };
-            let with = With::Edited { before: before.as_deref().map(digest), after: with.map(Box::new) };
-            edited.insert((segment.doing, at), with);
-            if !is_same {
-                wanted.insert(key, Some(after));
+            if after == before.as_deref().unwrap_or_default() {
+                let with = With::Edited { before: before.as_deref().map(digest), after: None };
+                edited.insert((segment.doing, at), with);
+                continue;
+            }
+            let all = together.entry(key.clone()).or_insert_with(|| Together::new(before.as_deref()));
+            all.edits.push((segment.doing, at));
+            all.after.clone_from(&after);
+            wanted.insert(key.clone(), Some(after));
+            // What follows in the same work may need the file as it will be.
+            if at + 1 < segment.end
+                && let Some(all) = together.remove(&key)
+            {
+                all.settle(session, works, &mut edited).await;
             }
         }
     }
+    for all in together.into_values() {
+        all.settle(session, works, &mut edited).await;
+    }
     edited
+}
+
+/// Edits of one file that follow on each other: the last one writes it for all.
+struct Together {
+    /// The digest of what was there before the first.
+    before: Option<String>,
+    after: Vec<u8>,
+    /// The works, and which step of each.
+    edits: Vec<(usize, usize)>,
+}
+
+impl Together {
+    fn new(before: Option<&[u8]>) -> Together {
+        Together { before: before.map(digest), after: Vec::new(), edits: Vec::new() }
+    }
+
+    async fn settle(
+        self,
+        session: &mut Session,
+        works: &mut [Doing],
+        edited: &mut BTreeMap<(usize, usize), With>,
+    ) {
+        let Together { before, after, edits } = self;
+        let Some((&(writer, at), along)) = edits.split_last() else { return };
+        let after = if is_long(&after) {
+            match stage(session, after.into()).await {
+                Ok(staged) => {
+                    let before = works[writer].staged.insert(at, staged.clone());
+                    session.litter.extend(before.map(|before| before.path));
+                    With::Staged(staged)
+                }
+                Err(error) => {
+                    edits.iter().for_each(|(doing, _)| works[*doing].finish(Err(error.clone())));
+                    return;
+                }
+            }
+        } else {
+            With::Sent(after)
+        };
+        edited.insert((writer, at), With::Edited { before, after: Some(Box::new(after)) });
+        edited.extend(along.iter().map(|edit| (*edit, With::Along { writer, at })));
+    }
 }
 
 /// What stands in a file that can be edited; none if nothing is there.

@@ -13,7 +13,7 @@ use crate::failure::{cut, late, not_reached};
 use crate::link::{Link, Shared};
 use crate::road::Road;
 use crate::script::work::Outcome;
-use crate::script::{Asking, Frame, Job, Section};
+use crate::script::{self, Asking, Frame, Job, Section};
 use crate::shell::{End, Exchange};
 use crate::sudo::{Sudo, Who};
 use crate::upload::{Source, upload};
@@ -259,9 +259,7 @@ impl Part {
             })
             .collect();
         let mut body = Frame::new();
-        for job in &jobs {
-            round.jobs[*job].it.write(&mut body);
-        }
+        script::work::write(jobs.iter().map(|job| &round.jobs[*job].it), &mut body);
         if !root && !litter.is_empty() {
             let words: Vec<String> =
                 litter.iter().map(|path| crate::script::frame::under_root(path)).collect();

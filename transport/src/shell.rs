@@ -68,7 +68,7 @@ impl Shell {
         if works && !self.knows.1 {
             frame.push(script::start_work());
         }
-        frame.push("I=0\nH=\n");
+        frame.push("H=\n");
         frame
     }
 

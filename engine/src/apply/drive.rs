@@ -274,7 +274,7 @@ impl<'a> Driver<'a, '_> {
         let settings = self.settings(&step.record.session);
         let worker = self.worker;
         let recipes = self.recipes(at, &wish);
-        // A host is what an installation is told by; its own record is of none.
+        // A host is its installation, and lives on none.
         let epoch = if address.item == Item::Host { None } else { self.epoch(&step.record.session) };
         let state = self.state;
         let wish = Wish { address, step, schema, value: wish, declared, recipes, settings, epoch, state };

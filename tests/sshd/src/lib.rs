@@ -143,9 +143,7 @@ impl Sshd {
     /// How many scripts arrived so far, if it [notes](Sshd::noting).
     #[must_use]
     pub fn requests(&self) -> usize {
-        let frames =
-            |content: &[u8]| content.split(|byte| *byte == b'\n').filter(|line| *line == b".").count();
-        self.sent().iter().filter(|content| content.starts_with(b"#")).map(|content| frames(content)).sum()
+        self.sent().iter().map(|content| frames(content)).sum()
     }
 
     /// All that was sent to commands so far, one after the other, if it [notes](Sshd::noting).
@@ -247,6 +245,18 @@ impl Drop for Sshd {
     fn drop(&mut self) {
         self.kill();
     }
+}
+
+/// How many requests stand one after the other: the length of each on a line, and so many bytes.
+fn frames(mut content: &[u8]) -> usize {
+    let mut count = 0;
+    while let Some(end) = content.iter().position(|byte| *byte == b'\n') {
+        let length = std::str::from_utf8(&content[..end]).ok().and_then(|line| line.parse::<usize>().ok());
+        let Some(rest) = length.and_then(|length| content.get(end + 1 + length..)) else { break };
+        content = rest;
+        count += 1;
+    }
+    count
 }
 
 /// `sshd` insists on being started by its whole path, and may be off the path of programs.

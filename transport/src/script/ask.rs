@@ -116,8 +116,8 @@ impl Asking {
             frame.push(&format!("run {program} {}\n", all(&mut words.into_iter())));
         }
         for script in &self.scripts {
-            frame.push("user\n");
-            frame.send(script.as_bytes());
+            let script = frame.send(script.as_bytes());
+            frame.push(&format!("user {script}\n"));
         }
     }
 

@@ -1,8 +1,9 @@
 //! One request: the lines of a script, and beside them what the script reads.
 
-/// What a shell is started with: it takes scripts from its input, a line at a time, and leaves what follows them to be
-/// read. A shell that read its script from the input by itself would read too far. It is one line without single quotes,
-/// so that every login shell can pass it on.
+/// What a shell is started with: it takes requests from its input, each at once, and evaluates the script in each with what
+/// was sent beside it as arguments. No function sees those but the one that is given it, and no script of the user. A
+/// request that is not whole is none: a shell that read its script from the input by itself would not know. It is one line
+/// without single quotes, so that every login shell can pass it on.
 pub const LOADER: &str = include_str!("loader.sh");
 
 /// A request. What is sent beside the script may be secret; the script never is.
@@ -25,25 +26,26 @@ impl Frame {
         self.script.push_str(text);
     }
 
-    /// Sends something beside the script, for the next `take` in it.
-    pub fn send(&mut self, bytes: &[u8]) {
+    /// Sends something beside the script; returns the word that stands for it there.
+    pub fn send(&mut self, bytes: &[u8]) -> String {
         self.sent += 1;
         self.beside.push('=');
         bytes.iter().for_each(|byte| push_escaped(&mut self.beside, *byte));
         self.beside.push('\n');
+        format!("\"${{{}}}\"", self.sent)
     }
 
-    /// Adds another request after this one, which has sent nothing yet.
+    /// A request that is to be [appended](Frame::append) to this one.
+    #[must_use]
+    pub fn after(&self) -> Frame {
+        Frame { sent: self.sent, ..Frame::default() }
+    }
+
+    /// Adds another request after this one, which has sent nothing since the other was begun.
     pub fn append(&mut self, other: &Frame) {
         self.script.push_str(&other.script);
         self.beside.push_str(&other.beside);
-        self.sent += other.sent;
-    }
-
-    /// How many things were sent beside the script.
-    #[must_use]
-    pub fn sent(&self) -> usize {
-        self.sent
+        self.sent = other.sent;
     }
 
     /// How many bytes travel.
@@ -58,13 +60,19 @@ impl Frame {
         &self.script
     }
 
-    /// All of it, as the loader takes it.
+    /// All of it, as the loader takes it: how many bytes follow, the script on one line, what goes beside it on one line
+    /// each, and a full stop.
     #[must_use]
     pub fn into_bytes(self) -> Vec<u8> {
         let Frame { script, beside, .. } = self;
-        // A carriage return before the end of a line is part of it.
-        let lines = script.strip_suffix('\n').unwrap_or(&script).split('\n').map(|line| format!("#{line}\n"));
-        lines.chain([".\n".to_owned(), beside]).collect::<String>().into_bytes()
+        let mut text = String::with_capacity(script.len() + script.len() / 8 + beside.len());
+        // A word that is empty would be none.
+        text.push_str(":\\n");
+        script.bytes().for_each(|byte| push_escaped(&mut text, byte));
+        text.push('\n');
+        text.push_str(&beside);
+        text.push_str(".\n");
+        format!("{}\n{text}", text.len()).into_bytes()
     }
 }
 

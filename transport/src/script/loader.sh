@@ -1,1 +1,1 @@
-Z=$(printf "\n."); Z=${Z%.}; s=; while IFS= read -r l; do case $l in "#"*) s="$s${l#?}$Z";; .) eval "$s"; s=;; esac; done
+Z=$(printf "\n."); Z=${Z%.}; while IFS= read -r n; do b=$(head -c "$n"); case $b in *"$Z".) ;; *) exit 1;; esac; IFS=$Z; set -f; set -- $b; unset IFS b; set +f; s=$1; shift; eval "$(printf %b "$s")"; done

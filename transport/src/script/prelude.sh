@@ -11,19 +11,6 @@ x() {
   printf '\n%s\n' "$N" >&2
 }
 
-# Something that was sent beside the script, so that it stands in no script: the next line of the input. `printf %b`
-# makes of it what it was.
-take() {
-  IFS= read -r p
-  p=${p#=}
-  I=$((I + 1))
-}
-
-# Passes over what was sent for steps that were not reached.
-skip() {
-  while [ "$I" -lt "$1" ]; do take; done
-}
-
 # Who is logged in, and the number of this shell.
 hello() {
   id
@@ -212,19 +199,22 @@ run() {
 
 # Evaluates a script of the user, which was sent beside this one, as if nothing were defined here.
 theirs() {
-  take
-  u=$(printf %b. "$p")
+  case $1 in
+    *\\*) u=$(printf %b. "${1#=}") ;;
+    *) u=${1#=}. ;;
+  esac
   (
-    unset -f x take skip hello stats sums seen names inside tree run theirs user
-    unset -f step complain synced place new like keep down fill settle whose raise held listed claim release put \
-      edit directory kept lead unpack remove clear call boot restart 2>/dev/null
+    unset -f x hello stats sums seen names inside tree run theirs user
+    unset -f step complain synced place new_name new like keep down fill settle ahead ready made whose raise holds held \
+      listed claim release put edit directory kept lead unpack remove clear call boot restart 2>/dev/null
     umask 022
+    set --
     eval "${u%.}"
   ) </dev/null
 }
 
 # Asks a script of the user.
 user() {
-  theirs
+  theirs "$1"
   x $?
 }

@@ -57,6 +57,13 @@ pub enum With {
         /// What is to stand in it; none if nothing changes.
         after: Option<Box<With>>,
     },
+    /// The file is written by another work, later in the same frame.
+    Along {
+        /// Which work that is.
+        writer: usize,
+        /// And which of its steps.
+        at: usize,
+    },
     /// A ledger to be made.
     Ledger {
         /// Who takes the host, or gives it back.
@@ -120,19 +127,50 @@ pub const TAKEN: &str = "90";
 /// Somebody with a newer lock was here.
 pub const STALE: &str = "91";
 
+/// Adds all of them to a frame. New files of several jobs are written ahead of their steps, so that they are brought to
+/// the disk at once.
+pub fn write<'j>(jobs: impl IntoIterator<Item = &'j Job>, frame: &mut Frame) {
+    let (mut works, mut ahead) = (frame.after(), Vec::new());
+    let mut hold = None;
+    for job in jobs {
+        // Whose the host is, is asked once for all that is written ahead.
+        hold = hold.or_else(|| job.hold.as_ref().map(|hold| whose(&job.ledger, hold)));
+        job.write(&mut works, &mut ahead);
+    }
+    if let (Some(hold), 2..) = (hold, ahead.len()) {
+        let lines: Vec<String> = ahead.iter().map(|Ahead { line, .. }| format!("ahead {line}\n")).collect();
+        let paths: Vec<&str> = ahead.iter().map(|Ahead { path, .. }| &**path).collect();
+        let (lines, paths) = (lines.concat(), paths.join(" "));
+        frame.push(&format!("A=\nif holds {hold} 2>/dev/null; then\n{lines}ready {paths}\nfi\n"));
+    }
+    frame.append(&works);
+}
+
+/// A file that may be written ahead of its step.
+struct Ahead {
+    path: String,
+    /// What `ahead` is told.
+    line: String,
+}
+
 impl Job {
-    /// Adds it to a frame.
-    pub fn write(&self, frame: &mut Frame) {
+    /// Adds it to a frame, and what may be done ahead of it to a list.
+    fn write(&self, frame: &mut Frame, ahead: &mut Vec<Ahead>) {
         let mut lines: Vec<String> = Vec::new();
         if let Some(hold) = &self.hold {
             lines.push(format!("held {}", whose(&self.ledger, hold)));
         }
         let inventory = under_root(&format!("{}.d", self.ledger));
         if let Some((name, line)) = &self.list {
-            lines.push(format!("step listed {inventory} {}", quoted(name)));
-            frame.send(format!("{line}\n").as_bytes());
+            let line = frame.send(format!("{line}\n").as_bytes());
+            lines.push(format!("step listed {inventory} {} {line}", quoted(name)));
         }
-        lines.extend(self.tasks.iter().map(|task| format!("step {}", task.write(frame))));
+        // What is not the first step may need those before it.
+        let mut none = Vec::new();
+        for (at, task) in self.tasks.iter().enumerate() {
+            let ahead = if at == 0 && self.hold.is_some() { &mut *ahead } else { &mut none };
+            lines.push(format!("step {}", task.write(frame, ahead)));
+        }
         if let Some(name) = &self.forget {
             lines.push(format!("step remove {inventory}/{}", quoted(name)));
         }
@@ -142,12 +180,12 @@ impl Job {
         let uploads: Vec<String> =
             self.tasks.iter().filter_map(|task| task.with.upload()).map(under_root).collect();
         if uploads.is_empty() {
-            frame.push(&format!("{}\nskip {}\n", lines.join(" &&\n"), frame.sent()));
+            frame.push(&format!("{}\n", lines.join(" &&\n")));
         } else {
             // A file that changed is edited again, and what comes after it is still needed.
             let (lines, uploads) = (lines.join(" &&\n"), uploads.join(" "));
             let clean = format!("[ \"$s\" = {CHANGED} ] || rm -f -- {uploads}");
-            frame.push(&format!("s=0\n{lines}\n{clean}\nskip {}\n", frame.sent()));
+            frame.push(&format!("s=0\n{lines}\n{clean}\n"));
         }
     }
 
@@ -204,15 +242,26 @@ impl With {
 
 impl Task {
     /// The function that does it, with its words.
-    fn write(&self, frame: &mut Frame) -> String {
+    fn write(&self, frame: &mut Frame, ahead: &mut Vec<Ahead>) -> String {
         match (&self.act, &self.with) {
             (Act::Write { path, keep, validate, .. }, with) => {
-                let check = if validate.is_some() { "check" } else { "''" };
-                let words = filled(frame, with);
-                if let Some(command) = validate {
-                    frame.send(command.replace("{}", &under_root(&new(path))).as_bytes());
-                }
-                format!("put {} {} {check} {} {words}", under_root(path), kept(keep), mask(keep))
+                let (content, place) = (filled(frame, with), under_root(path));
+                let check = match validate {
+                    Some(command) => frame.send(command.replace("{}", &under_root(&new(path))).as_bytes()),
+                    None => "''".to_owned(),
+                };
+                let is_first = ahead.iter().all(|other| other.path != place);
+                let number = (is_first && may_be_ahead(with, keep)).then(|| {
+                    let mask = if keep.mode.is_none() { "22".to_owned() } else { mask(keep) };
+                    let number = ahead.len() + 1;
+                    ahead.push(Ahead {
+                        line: format!("{number} {place} {mask} {}", content.trim_start_matches("'' ")),
+                        path: place.clone(),
+                    });
+                    format!(" {number}")
+                });
+                let number = number.unwrap_or_default();
+                format!("put {place} {} {} {content} {check}{number}", kept(keep), mask(keep))
             }
             (Act::Edit { path, .. }, With::Edited { before, after: Some(after) }) => {
                 let before = quoted(before.as_deref().unwrap_or_default());
@@ -231,18 +280,18 @@ impl Task {
             (Act::Remove { path }, _) => format!("remove {}", under_root(path)),
             (Act::RemoveTree { path }, _) => format!("clear {}", under_root(path)),
             (Act::Run { program, arguments, input }, _) => {
-                frame.send(&input.0);
+                let input = frame.send(&input.0);
                 let words = [program].into_iter().chain(arguments).map(|word| quoted(word));
-                format!("call {}", words.collect::<Vec<_>>().join(" "))
+                format!("call {input} {}", words.collect::<Vec<_>>().join(" "))
             }
             (Act::UserScript { script }, _) => {
-                frame.send(&script.0);
-                "theirs".to_owned()
+                let script = frame.send(&script.0);
+                format!("theirs {script}")
             }
             (Act::Reboot { boot }, _) => format!("restart {}", quoted(boot)),
             (Act::Claim(of), With::Ledger { hold, claim, text }) => {
-                frame.send(text.as_bytes());
-                format!("claim {} {}", whose(&of.ledger, hold), quoted(claim))
+                let text = frame.send(text.as_bytes());
+                format!("claim {} {} {text}", whose(&of.ledger, hold), quoted(claim))
             }
             (Act::Release(of), With::Ledger { hold, .. }) => format!("release {}", whose(&of.ledger, hold)),
             (Act::Claim(_) | Act::Release(_), _) => "complain 'nobody knows who takes the host'".to_owned(),
@@ -275,17 +324,16 @@ fn mask(keep: &Keep) -> String {
     }
 }
 
-/// Where the content of a file comes from: an upload with its digest, or nothing and a line beside the script.
+/// Whether a file is made of what was sent, and nobody else gets it.
+fn may_be_ahead(with: &With, keep: &Keep) -> bool {
+    matches!(with, With::Sent(_)) && keep.owner.is_none() && keep.group.is_none()
+}
+
+/// What a file is filled with, as two words: an upload with its digest, or nothing and what was sent.
 fn filled(frame: &mut Frame, with: &With) -> String {
     match with {
         With::Staged(staged) => format!("{} {}", under_root(&staged.path), quoted(&staged.digest)),
-        With::Sent(bytes) => {
-            frame.send(bytes);
-            "'' ''".to_owned()
-        }
-        _ => {
-            frame.send(b"");
-            "'' ''".to_owned()
-        }
+        With::Sent(bytes) => format!("'' {}", frame.send(bytes)),
+        _ => format!("'' {}", frame.send(b"")),
     }
 }

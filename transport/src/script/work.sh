@@ -12,10 +12,10 @@ complain() {
   return 1
 }
 
-# Brings a file to the disk. Not every `sync` takes one.
+# Brings files to the disk. Not every `sync` takes some.
 synced() {
-  if sync -- "$1" 2>/dev/null; then
-    synced() { sync -- "$1"; }
+  if sync -- "$@" 2>/dev/null; then
+    synced() { sync -- "$@"; }
   else
     synced() { sync; }
     sync
@@ -35,9 +35,14 @@ place() {
   fi
 }
 
-# Where something is made before it gets its name; what a crash left there goes.
-new() {
+# Where something is made before it gets its name.
+new_name() {
   t=${1%/*}/.${1##*/}.fleet-new
+}
+
+# The same; what a crash left there goes.
+new() {
+  new_name "$1"
   if [ -e "$t" ] || [ -L "$t" ]; then rm -rf -- "$t"; fi
 }
 
@@ -62,18 +67,18 @@ keep() {
   if [ -n "$2" ]; then chmod -- "$2" "$1"; fi
 }
 
-# Writes what was taken to a file. Some shells do not notice that they could not, and some do not say why; `cat` does.
+# Writes what was sent beside the script to a file. `printf %b` makes of it what it was. Some shells do not notice that
+# they could not, and some do not say why; `cat` does.
 if (printf x >&-) 2>/dev/null; then
-  down() { printf %b "$p" | cat >"$1"; }
+  down() { printf %b "${2#=}" | cat >"$1"; }
 else
-  down() { printf %b "$p" 2>/dev/null >"$1" || printf %b "$p" | cat >"$1"; }
+  down() { printf %b "${2#=}" 2>/dev/null >"$1" || printf %b "${2#=}" | cat >"$1"; }
 fi
 
-# Fills a file with what was sent, or with what was uploaded, which must be whole.
+# Fills a file with what was sent, or with an upload, which must have the digest.
 fill() {
   if [ -z "$2" ]; then
-    take
-    down "$1"
+    down "$1" "$3"
   else
     cat -- "$2" >"$1" || return
     h=$(sums "$1") || return
@@ -84,38 +89,71 @@ fill() {
 
 # Puts the new file in its place, unless the user's check fails.
 settle() {
-  if [ "$2" = check ]; then theirs >&2 || return 93; fi
+  if [ -n "$2" ]; then theirs "$2" >&2 || return 93; fi
   place "$t" "$1"
 }
 
-# Writes a file: path, mode, owner, group, `check` if there is one, the mask that makes the mode, and an upload with its
-# digest.
-put() {
+# Writes a new file ahead of its step, so that one `sync` does for many: its number, the path, the mask that makes its
+# mode, and what was sent. What fails here is left to the step.
+ahead() {
+  if [ -e "$2" ] || [ -L "$2" ]; then return; fi
+  new "$2"
+  umask "${3:-077}"
+  if down "$t" "$4" 2>/dev/null; then A="$A $1"; fi
+  umask 077
+}
+
+# Brings those to the disk that were written ahead, of all paths.
+ready() {
+  a=
+  for n in $A; do
+    eval "new_name \"\${$n}\""
+    eval "t$n=\$t"
+    a="$a \"\$t$n\""
+  done
+  if [ -n "$a" ] && ! eval "synced $a" 2>/dev/null; then A=; fi
+}
+
+# Writes a file beside its place and brings it to the disk: path, mode, owner, group, the mask that makes the mode, and
+# what it is filled with.
+made() {
   new "$1" && like "$1" "$2" "$3" "$4" || return
   # A file that nobody else gets is made with its mode at once; any other is hidden until it is theirs.
   if [ -z "$O$G" ]; then
     if [ -z "$M" ]; then
       umask 022
-    elif [ -n "$6" ]; then
-      umask "$6"
+    elif [ -n "$5" ]; then
+      umask "$5"
       M=
     fi
   fi
-  fill "$t" "$7" "$8"
+  fill "$t" "$6" "$7"
   s=$?
   umask 077
-  if [ "$s" = 0 ]; then
-    synced "$t" && {
-      # What nobody asked for is kept as far as it can be.
-      if [ -n "$O$G" ] && [ -z "$3$4" ]; then
-        chown -- "$O:$G" "$t" 2>/dev/null || chown -- ":$G" "$t" 2>/dev/null
-        O=
-        G=
-      fi
-      keep "$t" "$M" "$O" "$G"
-    } && settle "$1" "$5" && return 0
-    s=$?
+  if [ "$s" != 0 ]; then return "$s"; fi
+  synced "$t" || return
+  # What nobody asked for is kept as far as it can be.
+  if [ -n "$O$G" ] && [ -z "$3$4" ]; then
+    chown -- "$O:$G" "$t" 2>/dev/null || chown -- ":$G" "$t" 2>/dev/null
+    O=
+    G=
   fi
+}
+
+# Writes a file: path, mode, owner, group, the mask that makes the mode, what it is filled with, the user's check, and its
+# number if it may have been written ahead.
+put() {
+  case " $A " in
+    *" ${9:--} "*)
+      new_name "$1"
+      M=$2
+      O=
+      G=
+      if [ -n "$5" ]; then M=; fi
+      ;;
+    *) made "$1" "$2" "$3" "$4" "$5" "$6" "$7" ;;
+  esac && keep "$t" "$M" "$O" "$G" && settle "$1" "$8" && return 0
+  s=$?
   rm -f -- "$t"
   return "$s"
 }
@@ -218,11 +256,12 @@ clear() {
   }
 }
 
-# Runs a program that reads what was sent.
+# Runs a program that reads what was sent: that, and the words of the call.
 call() {
-  take
-  if [ -z "$p" ]; then (umask 022 && command "$@" </dev/null); else
-    printf %b "$p" | (umask 022 && command "$@")
+  q=${1#=}
+  shift
+  if [ -z "$q" ]; then (umask 022 && command "$@" </dev/null); else
+    printf %b "$q" | (umask 022 && command "$@")
   fi
 }
 
@@ -268,29 +307,34 @@ raise() {
   done <"$1" >"$t" && chmod 644 "$t" && synced "$t" && mv -f -- "$t" "$1"
 }
 
-# Lets the steps after it run only if the host is ours.
-held() {
+# Whether the host is ours, and knows our number.
+holds() {
   if [ "$H" != "$2 $4 $3" ]; then
     whose "$@"
     if [ "$W" = ours ] && ! raise "$@"; then W=failed; fi
-    if [ "$W" != ours ]; then
-      if [ "$W" != none ]; then cat -- "$1"; fi
-      x "$W"
-      return 1
-    fi
+    [ "$W" = ours ] || return
     H="$2 $4 $3"
   fi
-  x ours
 }
 
-# Makes the ledger, with all that stands in it, if there is none; that of a claim whose answer got lost is ours already.
-# The last word is a name for the file that is new.
+# Lets the steps after it run only if the host is ours.
+held() {
+  if holds "$@"; then
+    x ours
+  else
+    if [ "$W" != none ]; then cat -- "$1"; fi
+    x "$W"
+    return 1
+  fi
+}
+
+# Makes the ledger if there is none; that of a claim whose answer got lost is ours already. The last words are a name for
+# the file that is new, and all that stands in it.
 claim() {
-  take
   q=${1%/*}
   directory "${q:-/}" '' '' '' || return
   t=$1.$5
-  down "$t" && chmod 644 "$t" && synced "$t" && {
+  down "$t" "$6" && chmod 644 "$t" && synced "$t" && {
     q=$(ln -- "$t" "$1" 2>&1) && {
       rm -f -- "$t"
       return 0
@@ -320,16 +364,23 @@ release() {
   esac
 }
 
-# Puts a line into the inventory: its directory and the name there.
+# Puts a line into the inventory: its directory, the name there, and the line. One that is new needs no other name first:
+# what it is for is not there before it is whole.
 listed() {
-  take
   if [ ! -d "$1" ]; then
     mkdir -- "$1" && chmod 755 "$1" || return
   fi
-  new "$1/$2" && umask 022 && down "$t"
+  t=$1/$2
+  if [ -e "$t" ] || [ -L "$t" ]; then new "$t"; fi
+  umask 022
+  down "$t" "$3"
   s=$?
   umask 077
-  [ "$s" = 0 ] && mv -f -- "$t" "$1/$2"
+  if [ "$s" != 0 ]; then
+    rm -f -- "$t"
+    return "$s"
+  fi
+  if [ "$t" != "$1/$2" ]; then mv -f -- "$t" "$1/$2"; fi
 }
 
 # Which boot of the host this is.

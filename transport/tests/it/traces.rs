@@ -326,7 +326,7 @@ fn questions_write_nothing_as_the_system_sees_it() {
         let trace = directory.path().join("trace");
         let mut frame = Frame::new();
         frame.push(&start("mark", root.to_str().unwrap()));
-        frame.push("I=0\nhello\n");
+        frame.push("hello\n");
         Asking::new(probes.clone()).write(&mut frame);
         let mut child = Command::new("strace")
             .args(["-f", "-e", calls, "-o", trace.to_str().unwrap()])

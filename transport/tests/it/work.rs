@@ -8,7 +8,7 @@ use std::process::Command;
 
 use fleet_engine::host::step::{Claim, Content, Keep, LocalFile};
 use fleet_engine::host::{Act, Bytes, Edit, Ledger};
-use fleet_transport::script::work::{Hold, Outcome, Staged, Task, Whose, With};
+use fleet_transport::script::work::{Hold, Outcome, Staged, Task, Whose, With, write as write_all};
 use fleet_transport::script::{Frame, Job, PRELUDE, Section, WORK};
 use proptest::prelude::*;
 use sha2::{Digest, Sha256};
@@ -65,7 +65,7 @@ fn release(fence: u64) -> Task {
 
 fn run(shell: &[&str], root: &Path, jobs: &[Job]) -> Vec<Outcome> {
     let sections = outcomes(shell, root.to_str().unwrap(), |frame| {
-        jobs.iter().for_each(|job| job.write(frame));
+        write_all(jobs, frame);
         frame.push("x last\n");
     });
     let mut sections = sections.into_iter();
@@ -519,7 +519,8 @@ pub(crate) fn every_step(frame: &mut Frame) {
         release(1),
     ];
     let list = Some(("0a".into(), "line".into()));
-    Job { list, forget: Some("0b".into()), ..held(1, tasks) }.write(frame);
+    let all = Job { list, forget: Some("0b".into()), ..held(1, tasks) };
+    write_all([&all, &held(1, vec![write("/a", b"secret", Keep::default(), None)])], frame);
     assert!(!frame.script().contains("secret"));
 }
 

@@ -82,6 +82,17 @@ pub(crate) fn of_step(act: &Act, slot: &str, section: &Section) -> Error {
         (Act::Write { path, .. } | Act::Unpack { path, .. } | Act::Edit { path, .. }, TORN) => {
             Error::transient(format!("what was uploaded for `{path}` did not arrive whole"))
         }
+        (Act::Write { .. } | Act::Edit { .. } | Act::Link { .. } | Act::Unpack { .. }, _) => {
+            let error = explained(&what(act), section);
+            let complaint = String::from_utf8_lossy(&section.complaint).to_lowercase();
+            let is_homeless = complaint.contains("no such file") || complaint.contains("nonexistent");
+            match error.help.is_none() && is_homeless {
+                true => {
+                    error.help("the directory that it lies in is not there: a `host_directory` makes one")
+                }
+                false => error,
+            }
+        }
         _ => explained(&what(act), section),
     }
 }

@@ -263,6 +263,7 @@ impl<'a> Worker<'a> {
                     ));
                 }
                 if changes.is_empty() {
+                    self.list(wish, &found).await?;
                     self.settle(object, wish, Some(&found), false).await?;
                     return Ok(with_marks(schema, &found, &wish.value));
                 }
@@ -316,6 +317,7 @@ impl<'a> Worker<'a> {
             let left = found.as_ref().map(|found| diff(schema, found, &wish.value, seals));
             let converged = left.as_ref().is_some_and(Vec::is_empty);
             if let (Some(found), true) = (&found, converged) {
+                self.delist(&line, step).await?;
                 self.settle(object, wish, Some(found), acted.is_ok()).await?;
                 keeps_promises(schema, &step.record.value, found)?;
                 return Ok(with_marks(schema, found, &wish.value));
@@ -339,11 +341,17 @@ impl<'a> Worker<'a> {
     async fn try_to_remove(&self, object: &Object, removal: &Removal<'_>) -> Result<(), Stop> {
         let Removal { step, .. } = removal;
         if step.action == Action::Forget {
-            // A host that would go on listing it would have it removed by the next run.
-            if step.why == Why::Released && removal.session.is_on_host() {
+            // A host that would go on listing it would have it removed by the next run. What is gone with its host, or
+            // with the ledger there, is listed nowhere.
+            let is_listed = matches!(step.why, Why::Released | Why::SameAs(_) | Why::Vanished);
+            let is_current = object.deposed.is_none() && object.address.item != Item::Host;
+            if is_listed && is_current && removal.session.is_on_host() && removal.settings.is_some() {
                 let line = self.connect(removal.session, removal.settings.as_ref()).await?;
                 let _room = self.room(removal.session).await.ok_or(Stop::NotStarted)?;
-                line.writer.release(line.listed(&object.address, None)).await.map_err(failed)?;
+                let released = line.writer.release(line.listed(&object.address, None)).await;
+                if step.why == Why::Released {
+                    released.map_err(failed)?;
+                }
             }
             return self.write(Write::Settle { object: object.clone(), recorded: None }, false).await;
         }
@@ -424,8 +432,29 @@ impl<'a> Worker<'a> {
     /// Nothing is touched: what was observed is written down.
     async fn record_as_is(&self, object: &Object, wish: &Wish<'_>) -> Result<Value, Stop> {
         let found = wish.step.before.clone().unwrap_or_else(|| wish.value.clone());
+        self.list(wish, &found).await?;
         self.settle(object, wish, Some(&found), false).await?;
         Ok(wish.step.record.value.clone())
+    }
+
+    /// Has a host list what it did not list yet, or listed under another address.
+    async fn list(&self, wish: &Wish<'_>, found: &Value) -> Result<(), Stop> {
+        let Wish { address, step, state, .. } = wish;
+        let is_listed = state.recorded.contains_key(address) && step.moved_from.is_none();
+        if is_listed || !step.record.session.is_on_host() || address.item == Item::Host {
+            return Ok(());
+        }
+        let line = self.connect(&step.record.session, wish.settings.as_ref()).await?;
+        let _room = self.room(&step.record.session).await.ok_or(Stop::NotStarted)?;
+        let record = self.record(wish, found, false);
+        line.writer.release(line.listed(address, Some(&record))).await.map_err(failed)?;
+        self.delist(&line, step).await
+    }
+
+    /// What moved is not listed any more under the address that it had.
+    async fn delist(&self, line: &Connected, step: &Step) -> Result<(), Stop> {
+        let Some(from) = step.moved_from.as_ref().filter(|_| line.on_host) else { return Ok(()) };
+        line.writer.release(line.listed(from, None)).await.map_err(failed)
     }
 
     async fn read(&self, wish: &Wish<'_>) -> Result<Value, Stop> {
@@ -439,6 +468,10 @@ impl<'a> Worker<'a> {
 
     async fn connect(&self, session: &Session, settings: Option<&Value>) -> Result<Connected, Stop> {
         let Some(settings) = settings else {
+            if session.is_on_host() {
+                let message = format!("how `{}` is reached is not known", session.scope);
+                return Err(Stop::Failed(Failure::new(message)));
+            }
             let message = format!("the provider `{session}` is not configured, or not known well enough yet");
             let help = format!("declare `provider \"{}\" {{ … }}` in the root module", session.provider);
             return Err(Stop::Failed(Failure::new(message).help(help)));

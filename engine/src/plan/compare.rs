@@ -110,6 +110,20 @@ impl Planner<'_> {
         self.blocked.insert(address.clone(), why);
     }
 
+    /// Nobody says any more how the host of a slot is reached.
+    pub(super) fn cannot_be_reached(&mut self, address: &Address, record: &Recorded) {
+        let slot = &record.session.scope;
+        let fleet = slot.without_keys();
+        let why =
+            format!("`{fleet}` is not declared any more, so that nobody knows how its hosts are reached");
+        let help = format!(
+            "declare `{fleet}` again, with `size = 0` or `hosts = []`, and apply: its hosts are given back; then take it \
+             out. If the host is lost for good, `fleet state rm '{address}'` forgets it"
+        );
+        let problem = unobservable(address, &Error::permanent(why.clone()).help(help));
+        self.block(address, slot, problem, why.into());
+    }
+
     fn seen(&mut self, instance: &Instance, wish: &Value) -> Seen {
         let address = &instance.address;
         let declared_at = Some(instance.span);

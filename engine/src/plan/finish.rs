@@ -47,7 +47,7 @@ impl Planner<'_> {
             self.plan.deferred = expansion.deferred.iter().map(deferred).collect();
         }
         self.create_first_behind(expansion, graph);
-        self.remove_the_rest(expansion);
+        self.remove_the_rest(expansion, catalog);
         self.remove_older();
         let older = self.plan.deposed.values_mut().flat_map(BTreeMap::values_mut);
         for step in self.plan.steps.values_mut().chain(older) {
@@ -129,7 +129,7 @@ impl Planner<'_> {
     }
 
     /// What is remembered and not declared any more.
-    fn remove_the_rest(&mut self, expansion: &Expansion<'_>) {
+    fn remove_the_rest(&mut self, expansion: &Expansion<'_>, catalog: &dyn Catalog) {
         let state = self.state;
         let waits = |address: &Address| expansion.deferred.iter().any(|block| block.address.covers(address));
         let planned: HashSet<&Address> = self.plan.steps.keys().collect();
@@ -146,6 +146,11 @@ impl Planner<'_> {
         let never_made: Vec<(Address, Step)> = never_made.collect();
         let declared = self.declared_things(&left);
         for (address, record) in left {
+            let is_reached = expansion.settings(catalog, &record.session).is_some();
+            if record.session.is_on_host() && !is_reached {
+                self.cannot_be_reached(address, record);
+                continue;
+            }
             let looked = self.observed.contains_key(&SubjectOf { address, which: Which::Recorded });
             let before = match self.found(address, Which::Recorded) {
                 None if !looked => Some(record.value.clone()),

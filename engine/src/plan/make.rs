@@ -14,7 +14,7 @@ use super::compare::{Planner, Shadow};
 use super::hosts::with_hosts;
 use super::later::leave_to_later;
 use super::look::Looker;
-use super::moves::apply_moves;
+use super::moves::{self, apply_moves};
 use super::{Goal, Options, Plan, Step};
 use crate::address::{Address, Target};
 use crate::check;
@@ -232,7 +232,14 @@ fn only_listed(state: &State, observed: &Observed, expansion: &Expansion<'_>) ->
         return Vec::new();
     }
     let declared: BTreeSet<&Address> = expansion.instances.iter().map(|instance| &instance.address).collect();
-    let found = found.into_iter().filter(|(known, ..)| !declared.contains(&known.address));
+    // What moved is listed where it was, until the move is applied.
+    let is_elsewhere = |address: &Address| {
+        let now = moves::now(&expansion.scopes, address);
+        now.is_some_and(|now| declared.contains(&now) || state.recorded.contains_key(&now))
+    };
+    let is_left =
+        |known: &inventory::Known| !declared.contains(&known.address) && !is_elsewhere(&known.address);
+    let found = found.into_iter().filter(|(known, ..)| is_left(known));
     let recorded = found.map(|(inventory::Known { address, kind, version, value }, session, host)| {
         let record = Recorded {
             session,

@@ -38,6 +38,11 @@ pub(super) fn apply_moves(scopes: &Scopes<'_>, state: &mut State) -> Moves {
     moves
 }
 
+/// Where something is now that was known at an address.
+pub(super) fn now(scopes: &Scopes<'_>, address: &Address) -> Option<Address> {
+    destination(scopes, &rules(scopes), address)
+}
+
 fn rules(scopes: &Scopes<'_>) -> Vec<Rule> {
     let modules = scopes.scopes.iter().filter(|scope| scope.fleet.is_none());
     let rules = modules.flat_map(|scope| {

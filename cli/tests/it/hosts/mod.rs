@@ -5,19 +5,21 @@
 //! 3. [`replace`]: a slot gets another machine
 //! 4. [`choice`]: `--host`, `--exclude-host`, `--accept-host-key`
 //! 5. [`ledger`]: whose a machine is, and what it knows of itself
-//! 6. [`saved`]: saved plans
-//! 7. [`ssh`]: real `sshd`: many machines, odd names and contents, large files
-//! 8. [`broken`]: machines that are down, strange or full; connections that break
-//! 9. [`trips`]: round trips, counted by the server
-//! 10. [`killed`]: nothing of fleet outlives it
-//! 11. [`secrets`]: where no secret may be
-//! 12. [`shell`]: `fleet ssh`
-//! 13. [`examples`]: the fleets in `examples/`
+//! 6. [`inventory`]: what it lists is what is managed there
+//! 7. [`saved`]: saved plans
+//! 8. [`ssh`]: real `sshd`: many machines, odd names and contents, large files
+//! 9. [`broken`]: machines that are down, strange or full; connections that break
+//! 10. [`trips`]: round trips, counted by the server
+//! 11. [`killed`]: nothing of fleet outlives it
+//! 12. [`secrets`]: where no secret may be
+//! 13. [`shell`]: `fleet ssh`
+//! 14. [`examples`]: the fleets in `examples/`
 
 mod broken;
 mod choice;
 mod desk;
 mod examples;
+mod inventory;
 mod killed;
 mod kinds;
 mod ledger;

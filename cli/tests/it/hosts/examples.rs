@@ -40,14 +40,14 @@ fn edit(site: &Site, name: &str, from: &str, to: &str) {
 
 #[test]
 fn examples_are_valid_and_in_canonical_form() {
-    let file_named = Regex::new(r"\| `([^`]+)` \|").unwrap();
+    let named = Regex::new(r"\| `([^`]+)` \|").unwrap();
     for name in ["own-macs", "linux-box"] {
         let site = Site::empty();
         copy(&example(name), &site, "");
         site.fleet(["fmt", "--check", "--recursive"]).ok();
         assert_eq!(site.fleet(["validate"]).ok(), "The configuration is valid.\n", "{name}");
         let read_me = fs::read_to_string(example(name).join("README.md")).unwrap();
-        for file in file_named.captures_iter(&read_me) {
+        for file in named.captures_iter(&read_me) {
             assert!(example(name).join(&file[1]).exists(), "{name}: {}", &file[1]);
         }
     }

@@ -23,7 +23,7 @@ use crate::diff::{diff, get};
 use crate::event::{Effect, Event, Failure, Outcome};
 use crate::host::{Listed, inventory};
 use crate::interrupt::Urgency;
-use crate::plan::{Action, Step, Why, begun, chain, next_number, wished, with_marks};
+use crate::plan::{Action, Goal, Step, Why, begun, chain, next_number, wished, with_marks};
 use crate::provider::{Ask, ReadBack, Reader, Session, Writer};
 use crate::render::brief;
 use crate::resource::{At, Change, Error};
@@ -34,6 +34,8 @@ use crate::state::{Intent, Object, Operation, Recorded, Sealed, State, StoreErro
 /// Does steps, many at once.
 pub(super) struct Worker<'a> {
     pub(super) hands: &'a Hands<'a>,
+    /// What the plan is for.
+    goal: Goal,
     /// How many may touch the world, all together; what is done on one host counts as one.
     all: Arc<Semaphore>,
     sessions: BTreeMap<Session, Line>,
@@ -131,7 +133,11 @@ enum Stop {
 }
 
 impl<'a> Worker<'a> {
-    pub(super) fn new<'s>(hands: &'a Hands<'a>, sessions: impl Iterator<Item = &'s Session>) -> Worker<'a> {
+    pub(super) fn new<'s>(
+        hands: &'a Hands<'a>,
+        goal: Goal,
+        sessions: impl Iterator<Item = &'s Session>,
+    ) -> Worker<'a> {
         let mut lines = BTreeMap::new();
         for session in sessions {
             if !lines.contains_key(session) {
@@ -142,6 +148,7 @@ impl<'a> Worker<'a> {
         }
         Worker {
             hands,
+            goal,
             all: Arc::new(Semaphore::new(hands.pace.parallelism.max(1))),
             sessions: lines,
             turns: Default::default(),
@@ -345,7 +352,13 @@ impl<'a> Worker<'a> {
             // with the ledger there, is listed nowhere.
             let is_listed = matches!(step.why, Why::Released | Why::SameAs(_) | Why::Vanished);
             let is_current = object.deposed.is_none() && object.address.item != Item::Host;
-            if is_listed && is_current && removal.session.is_on_host() && removal.settings.is_some() {
+            let may_write = self.goal != Goal::RefreshOnly;
+            if is_listed
+                && is_current
+                && may_write
+                && removal.session.is_on_host()
+                && removal.settings.is_some()
+            {
                 let line = self.connect(removal.session, removal.settings.as_ref()).await?;
                 let _room = self.room(removal.session).await.ok_or(Stop::NotStarted)?;
                 let released = line.writer.release(line.listed(&object.address, None)).await;
@@ -441,7 +454,11 @@ impl<'a> Worker<'a> {
     async fn list(&self, wish: &Wish<'_>, found: &Value) -> Result<(), Stop> {
         let Wish { address, step, state, .. } = wish;
         let is_listed = state.recorded.contains_key(address) && step.moved_from.is_none();
-        if is_listed || !step.record.session.is_on_host() || address.item == Item::Host {
+        if self.goal == Goal::RefreshOnly
+            || is_listed
+            || !step.record.session.is_on_host()
+            || address.item == Item::Host
+        {
             return Ok(());
         }
         let line = self.connect(&step.record.session, wish.settings.as_ref()).await?;

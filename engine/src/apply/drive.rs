@@ -12,8 +12,9 @@ use futures_util::future::{Either, join_all, select};
 use futures_util::stream::{FuturesUnordered, StreamExt};
 
 use super::schedule::{Ready, Status, TaskId};
-use super::step::{Ended, Removal, Wish, Worker};
+use super::step::{Removal, Wish};
 use super::tasks::{Task, Tasks, tasks};
+use super::worker::{Ended, Worker};
 use super::{Applied, Hands};
 use crate::address::{Address, Item};
 use crate::diff::get;

@@ -142,6 +142,9 @@ pub fn write<'j>(jobs: impl IntoIterator<Item = &'j Job>, frame: &mut Frame) {
         let paths: Vec<&str> = ahead.iter().map(|Ahead { path, .. }| &**path).collect();
         let (lines, paths) = (lines.concat(), paths.join(" "));
         frame.push(&format!("A=\nif holds {hold} 2>/dev/null; then\n{lines}ready {paths}\nfi\n"));
+    } else if !ahead.is_empty() {
+        // Numbers mean something within their frame only.
+        frame.push("A=\n");
     }
     frame.append(&works);
 }

@@ -100,6 +100,23 @@ async fn a_thing_is_asked_for_made_read_back_and_removed() {
 }
 
 #[tokio::test]
+async fn what_was_written_ahead_in_one_frame_is_not_taken_for_written_in_the_next() {
+    let root = tempfile::tempdir().unwrap();
+    let channels = Channels::new(&Options::default());
+    let writer = channels.writer(&reach(root.path()), &holder(1));
+    writer.work(claim()).await.unwrap();
+    // Several new files travel together; the next one goes alone.
+    let together = (0..5).map(|i| writer.work(work(vec![write(&format!("/{i}"), b"x")], Probe::new())));
+    join_all(together).await.into_iter().for_each(|made| drop(made.unwrap()));
+    for alone in ["/alone", "/again"] {
+        let made =
+            writer.work(work(vec![write(alone, b"y")], Probe::new().content(alone, Wanted::Whole))).await;
+        assert_eq!(file(&made).0.unwrap(), b"y");
+    }
+    channels.close().await;
+}
+
+#[tokio::test]
 async fn many_works_at_once_and_edits_of_one_file_all_arrive() {
     let root = tempfile::tempdir().unwrap();
     let root = root.path();

@@ -18,13 +18,18 @@ hello() {
 }
 
 # Mode in hexadecimal digits, size, owner and group of each path. Which form of `stat` there is, the first call finds out.
+V=
 stats() {
-  if stat -c '%f %s %U %G' -- "$@" 2>/dev/null; then
-    stats() { stat -c '%f %s %U %G' -- "$@"; }
+  if [ "$V" = bsd ]; then
+    stat -f '%Xp %z %Su %Sg' -- "$@"
+  elif [ "$V" = gnu ]; then
+    stat -c '%f %s %U %G' -- "$@"
+  elif stat -c '%f %s %U %G' -- "$@" 2>/dev/null; then
+    V=gnu
   elif stat -c %f / >/dev/null 2>&1; then
     return 1
   else
-    stats() { stat -f '%Xp %z %Su %Sg' -- "$@"; }
+    V=bsd
     stats "$@"
   fi
 }

@@ -53,7 +53,7 @@ impl Link {
             }
         };
         line.lineage.clone_from(&reach.lineage);
-        let user = Shell::open(&road, &reach.root).await?;
+        let user = Shell::open(&road, &reach.root, line.user.is_empty()).await?;
         let is_root = line.user == "root";
         Ok(Link { road, line, is_root, user, master })
     }

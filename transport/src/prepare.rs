@@ -83,7 +83,8 @@ async fn check_hold(session: &mut Session, doing: &Doing) -> Option<Error> {
     }
 }
 
-/// Reads the files that the next steps edit, and edits them. Several edits of one file follow on each other.
+/// Reads the files that the next steps edit, unless they were just read, and edits them. Several edits of one file follow
+/// on each other.
 pub(crate) async fn read_edits(
     session: &mut Session,
     works: &mut [Doing],
@@ -108,18 +109,31 @@ pub(crate) async fn read_edits(
     if wanted.is_empty() {
         return edited;
     }
-    let probe = |(path, root): &(String, bool)| {
-        let probe = Probe::new().content(&**path, Wanted::Whole);
-        (if *root { probe.as_root() } else { probe }, Who::Worker)
-    };
-    let mut round = Round { probes: wanted.keys().map(probe).collect(), ..Round::default() };
-    let (_, replies) = ask_along(session, &mut round, std::mem::take(asks)).await;
+    // What somebody has just looked at is believed: the step itself sees whether that is still there.
+    let mut unknown: Vec<(String, bool)> = Vec::new();
+    for (key, content) in &mut wanted {
+        match session.contents.remove(key) {
+            Some(known) => *content = known,
+            None => unknown.push(key.clone()),
+        }
+    }
     let mut failed: BTreeMap<(String, bool), Error> = BTreeMap::new();
-    for ((key, content), reply) in wanted.iter_mut().zip(replies) {
-        match reply.and_then(|reply| regular(&key.0, reply)) {
-            Ok(found) => *content = found,
-            Err(error) => {
-                failed.insert(key.clone(), error);
+    if !unknown.is_empty() {
+        let probe = |(path, root): &(String, bool)| {
+            let probe = Probe::new().content(&**path, Wanted::Whole);
+            (if *root { probe.as_root() } else { probe }, Who::Worker)
+        };
+        let mut round = Round { probes: unknown.iter().map(probe).collect(), ..Round::default() };
+        let (_, replies) = ask_along(session, &mut round, std::mem::take(asks)).await;
+        for (key, reply) in unknown.into_iter().zip(replies) {
+            session.contents.remove(&key);
+            match reply.and_then(|reply| regular(&key.0, reply)) {
+                Ok(found) => {
+                    wanted.insert(key, found);
+                }
+                Err(error) => {
+                    failed.insert(key, error);
+                }
             }
         }
     }

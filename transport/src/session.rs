@@ -1,9 +1,10 @@
 //! A session with one host: connects when it is needed, and again when it has to; one round trip at a time.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use fleet_engine::host::probe::Line;
+use fleet_engine::host::probe::{Answer, Content, File, Found, Line, What};
 use fleet_engine::host::{Probe, Reach, Read, Reply};
 use fleet_engine::resource::Error;
 use tokio::time::Instant;
@@ -11,6 +12,7 @@ use tokio::time::Instant;
 use crate::chance;
 use crate::failure::{cut, late, not_reached};
 use crate::link::{Link, Shared};
+use crate::prepare::is_long;
 use crate::road::Road;
 use crate::script::work::Outcome;
 use crate::script::{self, Asking, Frame, Job, Section};
@@ -36,6 +38,8 @@ pub(crate) struct Session {
     uploads: usize,
     /// What was uploaded in vain.
     pub(crate) litter: Vec<String>,
+    /// What stood in files when they were last read as a whole, by path and whether root read it; none if there was none.
+    pub(crate) contents: BTreeMap<(String, bool), Option<Vec<u8>>>,
 }
 
 /// One round trip: what is done, and what is asked afterwards.
@@ -79,6 +83,7 @@ impl Session {
             run: chance::name()[..12].to_owned(),
             uploads: 0,
             litter: Vec::new(),
+            contents: BTreeMap::new(),
         }
     }
 
@@ -208,7 +213,35 @@ impl Session {
         if is_broken {
             self.disconnect().await;
         }
-        came.finish()
+        let came = came.finish();
+        self.remember(round, &came);
+        came
+    }
+
+    /// Whoever edits a file that was looked at need not read it again.
+    fn remember(&mut self, round: &Round, came: &Came) {
+        let aside = self.has_root_aside();
+        for ((probe, _), reply) in round.probes.iter().zip(&came.replies) {
+            let Ok(Reply(answers)) = reply else { continue };
+            for (read, answer) in probe.reads().iter().zip(answers) {
+                let (Read::Path(path, Content::Whole), Answer::Path(found)) = (read, answer) else {
+                    continue;
+                };
+                let content = match found {
+                    None => None,
+                    Some(Found { what: What::File(File { content: Some(content), .. }), .. }) => {
+                        Some(content.clone())
+                    }
+                    Some(_) => continue,
+                };
+                let key = (path.clone(), probe.needs_root() && aside);
+                if content.as_ref().is_none_or(|content| !is_long(content)) {
+                    self.contents.insert(key, content);
+                } else {
+                    self.contents.remove(&key);
+                }
+            }
+        }
     }
 
     /// Waits until the host answers from another boot.

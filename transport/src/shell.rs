@@ -20,6 +20,8 @@ pub(crate) struct Shell {
     mark: String,
     /// What stands before every path.
     root: String,
+    /// Whether nobody knows yet who it runs as.
+    asks_who: bool,
     /// Whether it knows the functions of questions, and those of steps.
     knows: (bool, bool),
     /// Its number on the host, once it said so.
@@ -28,7 +30,7 @@ pub(crate) struct Shell {
 
 /// What came back.
 pub(crate) struct Exchange {
-    /// Who the shell runs as, as `id` says it, if this was its first frame.
+    /// Who the shell runs as, as `id` says it if nobody knew, if this was its first frame.
     pub(crate) hello: Option<String>,
     /// The answers, as far as they arrived.
     pub(crate) sections: Vec<Section>,
@@ -48,14 +50,16 @@ pub(crate) enum End {
 }
 
 impl Shell {
-    /// A shell as whoever is logged in.
-    pub(crate) async fn open(road: &Road, root: &str) -> Result<Shell, Error> {
-        Ok(Shell::over(road.open(&["/bin/sh", "-c", LOADER]).await?, root))
+    /// A shell as whoever is logged in, which says who that is if nobody knows.
+    pub(crate) async fn open(road: &Road, root: &str, asks_who: bool) -> Result<Shell, Error> {
+        let channel = road.open(&["/bin/sh", "-c", LOADER]).await?;
+        Ok(Shell { asks_who, ..Shell::over(channel, root) })
     }
 
     /// A shell at the other end of a channel, in which the loader runs or will run.
     pub(crate) fn over(channel: Channel, root: &str) -> Shell {
-        Shell { channel, mark: chance::name(), root: root.to_owned(), knows: (false, false), number: None }
+        let (mark, root) = (chance::name(), root.to_owned());
+        Shell { channel, mark, root, asks_who: false, knows: (false, false), number: None }
     }
 
     /// A frame with all that the shell does not know yet.
@@ -63,7 +67,8 @@ impl Shell {
         let mut frame = Frame::new();
         if !self.knows.0 {
             frame.push(&script::start(&self.mark, &self.root));
-            frame.push("hello\n");
+            // A process less, where a user was said to log in.
+            frame.push(if self.asks_who { "hello\n" } else { "x $$\n" });
         }
         if works && !self.knows.1 {
             frame.push(script::start_work());

@@ -12,8 +12,9 @@ use futures_util::future::{Either, join_all, select};
 use futures_util::stream::{FuturesUnordered, StreamExt};
 
 use super::schedule::{Ready, Status, TaskId};
-use super::step::{Ended, Removal, Wish, Worker};
+use super::step::{Removal, Wish};
 use super::tasks::{Task, Tasks, tasks};
+use super::worker::{Ended, Worker};
 use super::{Applied, Hands};
 use crate::address::{Address, Item};
 use crate::diff::get;
@@ -52,7 +53,7 @@ pub async fn apply<'c>(
     };
     let before = state.recorded.iter().filter(|(address, _)| is_replaced(address));
     let sessions = sessions.map(|step| &step.record.session);
-    let worker = Worker::new(hands, plan.goal, sessions.chain(before.map(|(_, record)| &record.session)));
+    let worker = Worker::new(hands, sessions.chain(before.map(|(_, record)| &record.session)));
     let (goal, outputs_change) = (plan.goal, !plan.outputs.is_empty());
     let instances = expansion.instances.iter().enumerate();
     let numbers = instances.map(|(number, instance)| (instance.address.clone(), number as u32)).collect();

@@ -3,7 +3,8 @@
 //! 1. `tasks`: plan and graph → tasks that wait for each other
 //! 2. [`schedule`]: which of them may begin; pure
 //! 3. `drive`: begins them, evaluates what becomes known, and hears how they end
-//! 4. `step`: one step: intent on disk, act, read back, record; [`retry`]: when to try again
+//! 4. `worker`: sessions and turns; `step`: one step: intent on disk, act, read back, record; [`retry`]: when to try
+//!    again
 //!
 //! What one step makes decides what the next one wishes: the graph that says who depends on whom is also the order in
 //! which values are evaluated again.
@@ -13,6 +14,7 @@ pub mod retry;
 pub mod schedule;
 mod step;
 mod tasks;
+mod worker;
 
 use std::time::Duration;
 

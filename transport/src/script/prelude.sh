@@ -17,11 +17,22 @@ hello() {
   x $$
 }
 
-if stat -c %f / >/dev/null 2>&1; then
-  stats() { stat -c '%f %s %U %G' -- "$@"; }
-else
-  stats() { stat -f '%Xp %z %Su %Sg' -- "$@"; }
-fi
+# Mode in hexadecimal digits, size, owner and group of each path. Which form of `stat` there is, the first call finds out.
+V=
+stats() {
+  if [ "$V" = bsd ]; then
+    stat -f '%Xp %z %Su %Sg' -- "$@"
+  elif [ "$V" = gnu ]; then
+    stat -c '%f %s %U %G' -- "$@"
+  elif stat -c '%f %s %U %G' -- "$@" 2>/dev/null; then
+    V=gnu
+  elif stat -c %f / >/dev/null 2>&1; then
+    return 1
+  else
+    V=bsd
+    stats "$@"
+  fi
+}
 
 if command -v sha256sum >/dev/null; then
   D=sha256sum

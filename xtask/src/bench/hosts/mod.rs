@@ -61,6 +61,9 @@ pub(crate) struct HostsArgs {
     /// The Python that Ansible and pyinfra are installed with
     #[arg(long)]
     python: Option<String>,
+    /// Measure target/release/fleet as it is
+    #[arg(long)]
+    no_build: bool,
     /// Print the result alone, and leave docs/benchmarks.md as it is
     #[arg(long)]
     print: bool,
@@ -70,7 +73,9 @@ const ALL: [Name; 7] =
     [Name::Fleet, Name::Floor, Name::FleetKept, Name::FloorUp, Name::Pyinfra, Name::Mitogen, Name::Ansible];
 
 pub(crate) fn hosts(args: &HostsArgs) -> Outcome {
-    cargo(&["build", "--release", "--locked", "--package", "fleet-cli"], &[])?;
+    if !args.no_build {
+        cargo(&["build", "--release", "--locked", "--package", "fleet-cli"], &[])?;
+    }
     let wanted: &[Name] = if args.tools.is_empty() { &ALL } else { &args.tools };
     let (mut names, mut versions, mut missing) = (Vec::new(), BTreeSet::new(), Vec::new());
     for name in wanted {

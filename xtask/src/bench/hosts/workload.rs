@@ -194,17 +194,22 @@ fi
     )
 }
 
+/// What the configuration of fleet begins with.
+pub(super) fn locals() -> String {
+    format!("locals {{\n  lines = [for line in range({LINES}) : format(\"%02d\", line)]\n}}\n\n")
+}
+
 /// The same work as a configuration of fleet: what stands in the fleet. `prefix` is where scripts find the host.
 pub(super) fn resources(prefix: &str) -> String {
     let modes = MODES.map(|mode| format!("{mode:?}")).join(", ");
     format!(
         r##"  resource "host_file" "file" {{
-    for_each = {{ for i in range({FILES}) : format("f%02d", i) => i }}
-    path     = "/etc/${{each.key}}.conf"
+    for_each = {{ for i in range({FILES}) : format("%02d", i) => i }}
+    path     = "/etc/f${{each.key}}.conf"
     mode     = [{modes}][each.value % {count}]
-    content = join("", [for line in range({LINES}) : format(
-      "%s.key%02d.%02d = value-%s-%d-%d\n", host.key, each.value, line, host.key, each.value, line
-    )])
+    content = join("", [
+      for i, line in local.lines : "${{host.key}}.key${{each.key}}.${{line}} = value-${{host.key}}-${{each.value}}-${{i}}\n"
+    ])
   }}
 
   resource "host_block" "block" {{

@@ -9,7 +9,7 @@ use std::process::Command;
 use super::{Phase, Tool, end_masters};
 use crate::Outcome;
 use crate::bench::hosts::farm::Farm;
-use crate::bench::hosts::workload::resources;
+use crate::bench::hosts::workload::{locals, resources};
 use crate::run::root;
 
 pub(super) struct Fleet {
@@ -63,8 +63,9 @@ pub(in crate::bench::hosts) fn says_no_changes(said: &str) -> bool {
 fn fleet(hosts: &str, names: &[&str], connection: &str, disk: &str) -> String {
     let names: Vec<String> = names.iter().map(|name| format!("{name:?}")).collect();
     format!(
-        "pool \"static\" \"farm\" {{\n{hosts}}}\n\nfleet \"minis\" {{\n  pool     = pool.farm\n  hosts    = [{}]\n  \
+        "{}pool \"static\" \"farm\" {{\n{hosts}}}\n\nfleet \"minis\" {{\n  pool     = pool.farm\n  hosts    = [{}]\n  \
          hostname = host.key\n\n{connection}\n{}}}\n",
+        locals(),
         names.join(", "),
         resources(disk)
     )

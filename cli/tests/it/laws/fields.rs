@@ -410,9 +410,8 @@ fn each_field_on_a_host_that_changes_behind_our_back_is_seen_and_mended() {
         change(&lab.site.path().join("root"));
         let odd = lab.reality();
         lab.without_a_trace(|| lab.check_plan(&[(&address(kind), expected)]));
-        // What a host lists of ours is a record, too.
         lab.apply_with(&["--refresh-only"]);
-        assert_eq!(lab.reality().without_ids(), odd.without_ids(), "{kind}: {expected}");
+        assert_eq!(lab.reality(), odd, "{kind}: {expected}");
         lab.apply();
         lab.check_converged();
         if !SHARED.contains(kind) {

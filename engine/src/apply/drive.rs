@@ -53,7 +53,7 @@ pub async fn apply<'c>(
     };
     let before = state.recorded.iter().filter(|(address, _)| is_replaced(address));
     let sessions = sessions.map(|step| &step.record.session);
-    let worker = Worker::new(hands, sessions.chain(before.map(|(_, record)| &record.session)));
+    let worker = Worker::new(hands, plan.goal, sessions.chain(before.map(|(_, record)| &record.session)));
     let (goal, outputs_change) = (plan.goal, !plan.outputs.is_empty());
     let instances = expansion.instances.iter().enumerate();
     let numbers = instances.map(|(number, instance)| (instance.address.clone(), number as u32)).collect();

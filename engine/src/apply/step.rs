@@ -16,7 +16,7 @@ use super::worker::{Connected, Stop, Worker};
 use crate::address::{Address, Item};
 use crate::diff::{diff, get};
 use crate::event::{Effect, Event, Failure};
-use crate::plan::{Action, Step, Why, begun, chain, next_number, wished, with_marks};
+use crate::plan::{Action, Goal, Step, Why, begun, chain, next_number, wished, with_marks};
 use crate::provider::{Ask, ReadBack, Session};
 use crate::render::brief;
 use crate::resource::{At, Change, Error};
@@ -162,7 +162,9 @@ impl Worker<'_> {
             // with the ledger there, is listed nowhere.
             let is_listed = matches!(step.why, Why::Released | Why::SameAs(_) | Why::Vanished);
             let is_current = object.deposed.is_none() && object.address.item != Item::Host;
-            if is_listed && is_current && removal.session.is_on_host() && removal.settings.is_some() {
+            // A refresh leaves reality as it is, the lists of hosts included; the next apply puts them right.
+            let may_write = self.goal != Goal::RefreshOnly && removal.session.is_on_host();
+            if is_listed && is_current && may_write && removal.settings.is_some() {
                 let line = self.connect(removal.session, removal.settings.as_ref()).await?;
                 let _room = self.room(removal.session).await.ok_or(Stop::NotStarted)?;
                 let released = line.writer.release(line.listed(&object.address, None)).await;
@@ -258,7 +260,8 @@ impl Worker<'_> {
     async fn list(&self, wish: &Wish<'_>, found: &Value) -> Result<(), Stop> {
         let Wish { address, step, state, .. } = wish;
         let is_listed = state.recorded.contains_key(address) && step.moved_from.is_none();
-        if is_listed || !step.record.session.is_on_host() || address.item == Item::Host {
+        let is_refresh = self.goal == Goal::RefreshOnly;
+        if is_listed || is_refresh || !step.record.session.is_on_host() || address.item == Item::Host {
             return Ok(());
         }
         let line = self.connect(&step.record.session, wish.settings.as_ref()).await?;

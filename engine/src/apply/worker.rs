@@ -18,7 +18,7 @@ use crate::address::{Address, Item};
 use crate::event::{Failure, Outcome};
 use crate::host::{Listed, inventory};
 use crate::interrupt::Urgency;
-use crate::plan::{Action, chain};
+use crate::plan::{Action, Goal, chain};
 use crate::provider::{Ask, Reader, Session, Writer};
 use crate::resource::{At, Error};
 use crate::state::{Object, Recorded, State, StoreError, Write};
@@ -26,6 +26,8 @@ use crate::state::{Object, Recorded, State, StoreError, Write};
 /// Does steps, many at once.
 pub(super) struct Worker<'a> {
     pub(super) hands: &'a Hands<'a>,
+    /// What the plan is for.
+    pub(super) goal: Goal,
     /// How many may touch the world, all together; what is done on one host counts as one.
     all: Arc<Semaphore>,
     sessions: BTreeMap<Session, Line>,
@@ -95,7 +97,11 @@ pub(super) enum Stop {
 }
 
 impl<'a> Worker<'a> {
-    pub(super) fn new<'s>(hands: &'a Hands<'a>, sessions: impl Iterator<Item = &'s Session>) -> Worker<'a> {
+    pub(super) fn new<'s>(
+        hands: &'a Hands<'a>,
+        goal: Goal,
+        sessions: impl Iterator<Item = &'s Session>,
+    ) -> Worker<'a> {
         let mut lines = BTreeMap::new();
         for session in sessions {
             if !lines.contains_key(session) {
@@ -106,6 +112,7 @@ impl<'a> Worker<'a> {
         }
         Worker {
             hands,
+            goal,
             all: Arc::new(Semaphore::new(hands.pace.parallelism.max(1))),
             sessions: lines,
             turns: Default::default(),

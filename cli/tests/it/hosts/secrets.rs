@@ -3,9 +3,10 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::process::{Command, Stdio};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 
+use super::broken::until;
 use super::desk::Desk;
 use crate::child::finish;
 use crate::laws::search::{Found, Search};
@@ -54,29 +55,28 @@ fn desk() -> (Desk, Search) {
     (desk, search)
 }
 
-/// What processes were told, by argument or environment, at any moment that somebody looked.
-fn watched<T>(search: &Search, work: impl FnOnce() -> T) -> (T, BTreeSet<Found>) {
-    let is_over = AtomicBool::new(false);
-    thread::scope(|scope| {
+/// What processes were told, by argument or environment, at any moment that somebody looked. The work is given how often
+/// somebody has looked at all of them.
+fn watched<T>(search: &Search, work: impl FnOnce(&AtomicUsize) -> T) -> (T, BTreeSet<Found>) {
+    let (is_over, looks) = (AtomicBool::new(false), AtomicUsize::new(0));
+    let mut told = BTreeSet::new();
+    let done = thread::scope(|scope| {
+        // Nothing but this is done meanwhile, so that little is missed.
         let watch = scope.spawn(|| {
-            let mut found = BTreeSet::new();
-            let mut seen = BTreeSet::new();
             while !is_over.load(Ordering::Relaxed) {
                 for process in fs::read_dir("/proc").unwrap().flatten() {
-                    for name in ["cmdline", "environ"] {
-                        let Ok(bytes) = fs::read(process.path().join(name)) else { continue };
-                        if !bytes.is_empty() && seen.insert(bytes.clone()) {
-                            found.extend(search.find(&bytes));
-                        }
-                    }
+                    let both = ["cmdline", "environ"].map(|name| fs::read(process.path().join(name)));
+                    told.extend(both.into_iter().flatten());
                 }
+                looks.fetch_add(1, Ordering::Relaxed);
             }
-            found
         });
-        let done = work();
+        let done = work(&looks);
         is_over.store(true, Ordering::Relaxed);
-        (done, watch.join().unwrap())
-    })
+        watch.join().unwrap();
+        done
+    });
+    (done, told.iter().flat_map(|bytes| search.find(bytes)).collect())
 }
 
 /// Everything that is written here but for what secrets are read from.
@@ -112,7 +112,7 @@ fn no_secret_stands_anywhere_while_hosts_are_planned_and_changed() {
         let told = ["--json-into", "events", "--auto-approve"];
         let runs = if words[0] == "plan" { &[][..] } else { &told[..] };
         let words: Vec<&str> = words.iter().chain(runs).chain(&common).copied().collect();
-        let (ran, seen) = watched(&search, || desk.site.fleet_words(&words));
+        let (ran, seen) = watched(&search, |_| desk.site.fleet_words(&words));
         assert_eq!(seen, BTreeSet::new(), "{words:?}");
         search.check("output", ran.stdout.as_bytes());
         search.check("errors", ran.stderr.as_bytes());
@@ -154,7 +154,7 @@ fn no_secret_stands_anywhere_while_hosts_are_planned_and_changed() {
 #[test]
 fn no_secret_is_told_to_a_process_of_its_own_either() {
     let (desk, search) = desk();
-    let (output, seen) = watched(&search, || finish(desk.site.spawn_with_path(["apply", "--auto-approve"])));
+    let (output, seen) = watched(&search, |_| finish(desk.site.spawn_with_path(["apply", "--auto-approve"])));
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     assert_eq!(seen, BTreeSet::new());
     check_files(&desk, &search);
@@ -164,10 +164,17 @@ fn no_secret_is_told_to_a_process_of_its_own_either() {
 fn planted_leaks_are_found() {
     // Other tests look at the same processes, for secrets of theirs.
     let (planted, told) = ("planted-in-the-environment", "planted-among-the-arguments");
-    let ((), seen) = watched(&Search::new(&[planted, told]), || {
-        let mut sleep = Command::new("/bin/sleep").arg("0.3").env("LEAK", planted).spawn().unwrap();
-        Command::new("/bin/sh").args(["-c", "sleep 0.3; :", told]).stdout(Stdio::null()).status().unwrap();
-        sleep.wait().unwrap();
+    let ((), seen) = watched(&Search::new(&[planted, told]), |looks| {
+        let mut cat = Command::new("/bin/cat");
+        let mut cat = cat.env("LEAK", planted).stdin(Stdio::piped()).spawn().unwrap();
+        let mut shell = Command::new("/bin/sh");
+        let mut shell = shell.args(["-c", "read -r line", told]).stdin(Stdio::piped()).spawn().unwrap();
+        let before = looks.load(Ordering::Relaxed);
+        until("somebody looked at both", || looks.load(Ordering::Relaxed) > before + 1);
+        for process in [&mut cat, &mut shell] {
+            drop(process.stdin.take());
+            process.wait().unwrap();
+        }
     });
     let found: BTreeSet<&str> = seen.iter().map(|(secret, _)| secret.as_str()).collect();
     assert_eq!(found, BTreeSet::from([planted, told]));

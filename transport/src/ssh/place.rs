@@ -15,7 +15,7 @@ use crate::chance;
 const LONGEST: usize = 60;
 
 /// Waits until we are gone, however that came; then ends the connections that are left, and removes their place.
-const WATCH: &str = r#"trap "" HUP INT TERM QUIT; read -r l; for s in "$1"/*/s; do if [ -S "$s" ]; then ssh -F /dev/null -S "$s" -O exit fleet; fi; done; rm -rf -- "$1""#;
+const WATCH: &str = r#"trap "" HUP INT TERM QUIT; read -r l; for s in "$1"/*/s; do if [ -S "$s" ]; then ssh -F /dev/null -S "$s" -O exit fleet; fi; done; if [ -e "$1" ]; then rm -rf -- "$1"; fi"#;
 
 /// A directory that nobody else can see, gone soon after this process.
 pub(crate) struct Place {

@@ -2,11 +2,11 @@
 //!
 //! `ssh` leaves connections in the background, and some processes of a session outlive the server that started them. This
 //! process becomes the parent of them all, so that nothing is lost: those that ended are counted as they are reaped, those
-//! that live as far as they came.
+//! that live as far as they came. Where there are control groups, the hosts have one, which counts without rounding.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::mpsc;
 use std::thread;
@@ -56,6 +56,8 @@ pub(super) struct Accounts {
     others: BTreeSet<u32>,
     /// The user on the hosts, if it is another than ours.
     far_user: Option<u32>,
+    /// The control group of the servers and all that they start.
+    group: Option<PathBuf>,
     /// What was used by those that are gone.
     gone: Both,
 }
@@ -72,10 +74,15 @@ struct Process {
 
 impl Accounts {
     /// Orphans come to this process from now on.
-    pub(super) fn open(servers: &[u32], others: &[u32], far_user: Option<u32>) -> Result<Accounts, String> {
+    pub(super) fn open(
+        servers: &[u32],
+        others: &[u32],
+        far_user: Option<u32>,
+        group: Option<&Path>,
+    ) -> Result<Accounts, String> {
         adopt_orphans()?;
         let (servers, others) = (servers.iter().copied().collect(), others.iter().copied().collect());
-        Ok(Accounts { servers, others, far_user, gone: Both::default() })
+        Ok(Accounts { servers, others, far_user, group: group.map(Path::to_owned), gone: Both::default() })
     }
 
     /// All that was used so far. The difference of two of these is what a run cost, but for the tool itself.
@@ -87,7 +94,8 @@ impl Accounts {
         for server in &self.servers {
             used.far += Process::find(*server).map_or(Duration::ZERO, |it| it.used) + below(*server);
         }
-        Both { near: used.near + self.gone.near, far: used.far + self.gone.far }
+        let far = self.group.as_deref().and_then(of_group).unwrap_or(used.far + self.gone.far);
+        Both { near: used.near + self.gone.near, far }
     }
 
     /// Waits until there is no session and no connection any more; says whether that came.
@@ -127,6 +135,25 @@ impl Accounts {
         };
         if is_far { &mut both.far } else { &mut both.near }
     }
+}
+
+/// A control group of its own for these processes, if there can be one.
+pub(super) fn group(name: &str, processes: &[u32]) -> Option<PathBuf> {
+    let mounts = ["/sys/fs/cgroup", "/sys/fs/cgroup/unified"].map(Path::new);
+    let mount = mounts.into_iter().find(|mount| mount.join("cgroup.procs").exists())?;
+    let group = mount.join(name);
+    fs::create_dir(&group).ok()?;
+    let add = |process: &u32| fs::write(group.join("cgroup.procs"), process.to_string()).is_ok();
+    if processes.iter().all(add) && of_group(&group).is_some() {
+        return Some(group);
+    }
+    None
+}
+
+fn of_group(group: &Path) -> Option<Duration> {
+    let text = fs::read_to_string(group.join("cpu.stat")).ok()?;
+    let used = text.lines().find_map(|line| line.strip_prefix("usage_usec "))?;
+    Some(Duration::from_micros(used.parse().ok()?))
 }
 
 /// Runs a command and ends it with all of its group if it takes too long. All it says goes to a file.

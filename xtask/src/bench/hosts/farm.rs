@@ -14,7 +14,7 @@ use std::time::Duration;
 use fleet_test_sshd::Slow;
 use rustix::process::geteuid;
 
-use super::accounts::Accounts;
+use super::accounts::{Accounts, group};
 use super::workload;
 use crate::Outcome;
 
@@ -22,15 +22,17 @@ use crate::Outcome;
 const USER: &str = "fleet-bench";
 
 /// Waits until this process is gone, however that came, and leaves nothing of the farm: the directory, the user or
-/// nothing, and the servers.
+/// nothing, the control group or nothing, and the servers.
 const KEEPER: &str = r#"trap "" HUP INT TERM QUIT
-directory=$1 user=$2
-shift 2
+directory=$1 user=$2 group=$3
+shift 3
 read -r l
 kill "$@"
 for t in 1 2 3 4 5; do
   rm -rf -- "$directory"
-  if [ -z "$user" ] || userdel "$user"; then break; fi
+  if [ -z "$group" ] || rmdir "$group"; then group=; fi
+  if [ -z "$user" ] || userdel "$user"; then user=; fi
+  if [ -z "$group$user" ]; then break; fi
   sleep 0.2
 done
 "#;
@@ -82,7 +84,9 @@ impl Farm {
             server.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
             servers.push(server.spawn().map_err(|e| format!("sshd cannot be started: {e}"))?);
         }
-        let keeper = keeper(&directory, owner.map(|_| USER), &servers)?;
+        let numbers: Vec<u32> = servers.iter().map(Child::id).collect();
+        let group = group(&format!("fleet-bench-{}", std::process::id()), &numbers);
+        let keeper = keeper(&directory, owner.map(|_| USER), group.as_deref(), &numbers)?;
         let slow: Vec<Slow> = match delay {
             Duration::ZERO => Vec::new(),
             delay => ports.iter().map(|port| Slow::before(*port, delay)).collect(),
@@ -93,8 +97,8 @@ impl Farm {
             let name = format!("mini-{at:03}");
             Host { prefix: directory.join(&name), name, port: *port }
         };
-        let numbers: Vec<u32> = servers.iter().map(Child::id).collect();
-        let accounts = Accounts::open(&numbers, &[keeper.id()], owner.map(|(user, _)| user))?;
+        let far_user = owner.map(|(user, _)| user);
+        let accounts = Accounts::open(&numbers, &[keeper.id()], far_user, group.as_deref())?;
         let hosts: Vec<Host> = reached.iter().enumerate().map(host).collect();
         let farm = Farm { hosts, user, host_key, accounts, owner, slow, directory, servers, keeper };
         let known: String =
@@ -238,10 +242,15 @@ fn free_ports(count: usize) -> io::Result<Vec<u16>> {
     listeners.iter().map(|listener| Ok(listener.local_addr()?.port())).collect()
 }
 
-fn keeper(directory: &Path, user: Option<&str>, servers: &[Child]) -> Result<Child, String> {
+fn keeper(
+    directory: &Path,
+    user: Option<&str>,
+    group: Option<&Path>,
+    servers: &[u32],
+) -> Result<Child, String> {
     let mut keeper = Command::new("/bin/sh");
     keeper.args(["-c", KEEPER, "keeper"]).arg(directory).arg(user.unwrap_or_default());
-    keeper.args(servers.iter().map(|server| server.id().to_string()));
+    keeper.arg(group.unwrap_or(Path::new(""))).args(servers.iter().map(u32::to_string));
     keeper.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).process_group(0);
     keeper.spawn().map_err(|e| format!("`/bin/sh` cannot be started: {e}"))
 }

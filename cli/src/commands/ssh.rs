@@ -14,7 +14,7 @@ use crate::{Env, Exit, Failure, memory};
 /// It is reached as plan and apply reach it: by the same address, user, key and pinned host key. What stands after the
 /// slot is run there in the place of a shell.
 ///
-///   fleet ssh runners[0]
+///   fleet ssh desk-0
 ///   fleet ssh 'desk["mini-a"]' uptime
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]

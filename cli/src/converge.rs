@@ -107,21 +107,28 @@ impl Site {
         Site { providers: self.providers.read_only(read_only), ..self }
     }
 
-    /// How a host is reached, by its slot or name; or what is wrong.
-    pub(crate) fn way_to(&self, state: &State, host: &str) -> Result<Result<Value, Diagnostics>, Failure> {
+    /// Works on what planning works with, without planning. Only secrets that it takes to reach others are got.
+    pub(crate) fn with_sources<T>(
+        &self,
+        work: impl FnOnce(&Sources<'_, '_>) -> Result<T, Diagnostics>,
+    ) -> Result<Result<T, Diagnostics>, Failure> {
         self.vault.want(Wanted::Only(self.provider_secrets.clone()));
         let outside = &self.configuration.outside;
         let surroundings = self.configuration.surroundings(&self.providers, &self.vault, outside);
-        let sources = Sources {
+        let done = work(&Sources {
             config: &self.configuration.config,
             surroundings: &surroundings,
             readers: &self.providers,
             sealer: &self.sealer,
             clock: &self.clock,
             listener: &(),
-        };
-        let way = plan::way_to(&sources, state, host);
-        self.vault.failure().map_or(Ok(way), Err)
+        });
+        self.vault.failure().map_or(Ok(done), Err)
+    }
+
+    /// How a host is reached, by its slot or name; or what is wrong.
+    pub(crate) fn way_to(&self, state: &State, host: &str) -> Result<Result<Value, Diagnostics>, Failure> {
+        self.with_sources(|sources| plan::way_to(sources, state, host))
     }
 
     /// Ends all connections.
@@ -213,8 +220,8 @@ impl Site {
         document::all_facts(&planned.plan, &self.providers, Some(&keyed))
     }
 
-    /// What is shown and saved of a plan.
-    pub(crate) fn document(&self, planned: &Planned<'_>, options: &Options) -> Document {
+    /// What is shown and saved of a plan; with the facts if it is not for people alone.
+    pub(crate) fn document(&self, planned: &Planned<'_>, options: &Options, with_facts: bool) -> Document {
         let configuration = &self.configuration;
         let planned_at = match configuration.outside.stage {
             Stage::Planning(then) | Stage::Applying(then) => then,
@@ -244,7 +251,8 @@ impl Site {
         let keyed = |bytes: &[u8]| self.sealer.digest(bytes);
         let sources = &configuration.sources;
         let catalog = &self.providers;
-        let context = Context { header, diagnostics: &diagnostics, catalog, sources, keyed: Some(&keyed) };
+        let context =
+            Context { header, diagnostics: &diagnostics, catalog, sources, keyed: Some(&keyed), with_facts };
         Document::of(&planned.plan, &context)
     }
 

@@ -24,8 +24,9 @@ pub struct Env {
     pub stderr: Output,
     /// Which of the three a person sits at.
     pub terminal: Terminal,
-    /// Makes the providers that commands know; relative paths in their arguments start at the given directory.
-    pub providers: fn(PathBuf) -> Registry,
+    /// Makes the providers that commands know: relative paths in their arguments start at the given directory, and what
+    /// their settings leave out may stand in the given environment variables.
+    pub providers: fn(PathBuf, &BTreeMap<String, String>) -> Registry,
 }
 
 /// Which streams a person sits at.
@@ -67,7 +68,7 @@ impl Env {
     /// The providers, working from the working directory.
     #[must_use]
     pub fn providers(&self) -> Registry {
-        (self.providers)(self.cwd.clone())
+        (self.providers)(self.cwd.clone(), &self.vars)
     }
 
     /// The machine as expressions see it from the working directory.

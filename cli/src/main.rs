@@ -7,5 +7,9 @@ use std::process::ExitCode;
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
+    // A Mac of the lab may have started this as one of its commands.
+    if let Some(ended) = fleet_lab::mac::stand_in() {
+        return ended;
+    }
     fleet_cli::run(std::env::args_os(), fleet_cli::Env::of_process()).into()
 }

@@ -83,6 +83,7 @@ impl PlanningArgs {
             ignore_rollout: self.ignore_rollout,
             hosts: self.host.clone(),
             exclude_hosts: self.exclude_host.clone(),
+            machines: Default::default(),
             accepted: self.accept_host_key.iter().map(|text| slot(text)).collect::<Result<_, _>>()?,
         })
     }

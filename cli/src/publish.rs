@@ -32,10 +32,20 @@ enum Format {
     Json,
 }
 
+impl FormatArgs {
+    /// Whether programs read what is printed, and not people.
+    pub(crate) fn is_for_programs(&self) -> bool {
+        matches!(self.chosen(), Format::Json)
+    }
+
+    fn chosen(&self) -> Format {
+        if self.json { Format::Json } else { self.format }
+    }
+}
+
 /// Prints a plan.
 pub(crate) fn print(env: &mut Env, document: &Document, args: &FormatArgs) -> Result<(), Failure> {
-    let format = if args.json { Format::Json } else { args.format };
-    let text = match format {
+    let text = match args.chosen() {
         Format::Text => return print_text(env, document),
         Format::Markdown => render::markdown(document),
         Format::Json => render::json(document),

@@ -53,6 +53,7 @@ impl Reviewed {
             ignore_rollout: asked.ignore_rollout,
             hosts: asked.host.clone(),
             exclude_hosts: asked.exclude_host.clone(),
+            machines: BTreeMap::new(),
             accepted: asked.accept_host_key.iter().filter_map(|slot| ScopePath::parse(slot)).collect(),
         })
     }

@@ -84,6 +84,21 @@ pub fn read<T: Field>(object: &Value, name: &str) -> Result<T, Misfit> {
     })
 }
 
+/// A struct of its own is an object.
+impl<T: Attributes> Field for T {
+    fn ty() -> Type {
+        <T as Attributes>::schema().ty()
+    }
+
+    fn to_value(&self) -> Value {
+        Attributes::to_value(self)
+    }
+
+    fn from_value(value: &Value) -> Result<T, Misfit> {
+        Attributes::from_value(value)
+    }
+}
+
 impl Field for String {
     fn ty() -> Type {
         Type::String

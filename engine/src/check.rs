@@ -44,7 +44,12 @@ pub fn all_at_once(plan: &Plan, expansion: &Expansion<'_>, readers: &dyn Readers
     diagnostics
 }
 
-fn disruption(step: &Step, readers: &dyn Readers) -> Disruption {
+/// Whether a step gives up the machine of a slot.
+pub(crate) fn gives_up_a_host(address: &Address, step: &Step) -> bool {
+    address.item == Item::Host && matches!(step.action, Action::Destroy | Action::Replace { .. })
+}
+
+pub(crate) fn disruption(step: &Step, readers: &dyn Readers) -> Disruption {
     let names: Vec<&str> = step.changes.iter().map(|change| &*change.name).collect();
     let of = |touch| readers.disrupts(&step.record.kind, touch);
     match step.action {

@@ -3,7 +3,7 @@
 use std::fmt::Display;
 use std::sync::{Arc, LazyLock};
 
-use fleet_lang::{Marks, Type, Value};
+use fleet_lang::{Kind, Marks, Type, Value};
 
 use crate::expand::with_results;
 use crate::schema::{Attribute, Presence, Schema};
@@ -29,7 +29,7 @@ pub struct Change {
 #[must_use]
 pub fn diff(schema: &Schema, observed: &Value, wish: &Value, seals: Option<Seals<'_>>) -> Vec<Change> {
     let attribute = |(name, attribute): (&Arc<str>, &Attribute)| {
-        let after = get(wish, name);
+        let after = find(wish, name);
         let left_open = match attribute.presence {
             Presence::Computed => true,
             Presence::OptionalComputed => after.is_null(),
@@ -37,14 +37,14 @@ pub fn diff(schema: &Schema, observed: &Value, wish: &Value, seals: Option<Seals
         };
         let as_before = match seals {
             _ if left_open => true,
-            Some(seals) if attribute.write_only || seals.stands_for(name) => seals.was_sent(name, &after),
+            Some(seals) if attribute.write_only || seals.stands_for(name) => seals.was_sent(name, after),
             None if attribute.write_only => true,
-            Some(seals) if seals.speak_for(&after) => seals.is_unchanged(name, &get(observed, name)),
+            Some(seals) if seals.speak_for(after) => seals.is_unchanged(name, find(observed, name)),
             _ => false,
         };
         if as_before { None } else { change(observed, name, after, attribute) }
     };
-    let block = |name: &Arc<str>| change(observed, name, get(wish, name), &PLAIN);
+    let block = |name: &Arc<str>| change(observed, name, find(wish, name), &PLAIN);
     let mut changes: Vec<Change> = schema.attributes.iter().filter_map(attribute).collect();
     changes.extend(schema.blocks.keys().filter_map(block));
     changes
@@ -54,20 +54,19 @@ pub fn diff(schema: &Schema, observed: &Value, wish: &Value, seals: Option<Seals
 #[must_use]
 pub fn drift(schema: &Schema, recorded: &Value, observed: &Value, seals: Seals<'_>) -> Vec<Change> {
     let attribute = |(name, attribute): (&Arc<str>, &Attribute)| {
-        let after = get(observed, name);
+        let after = find(observed, name);
         match seals.recorded.get(name) {
             Some(sealed)
-                if attribute.write_only
-                    || seals.sealer.digest_of(&after).as_ref() == Some(&sealed.digest) =>
+                if attribute.write_only || seals.sealer.digest_of(after).as_ref() == Some(&sealed.digest) =>
             {
                 None
             }
-            Some(_) => change(recorded, name, after.mark(Marks::SENSITIVE), attribute),
+            Some(_) => change(recorded, name, &after.clone().mark(Marks::SENSITIVE), attribute),
             None if attribute.write_only => None,
             None => change(recorded, name, after, attribute),
         }
     };
-    let block = |name: &Arc<str>| change(recorded, name, get(observed, name), &PLAIN);
+    let block = |name: &Arc<str>| change(recorded, name, find(observed, name), &PLAIN);
     let mut changes: Vec<Change> = schema.attributes.iter().filter_map(attribute).collect();
     changes.extend(schema.blocks.keys().filter_map(block));
     changes
@@ -101,21 +100,27 @@ pub fn created(schema: &Schema, address: &dyn Display, wish: &Value) -> Value {
 /// One attribute of an object, null if it has none of that name.
 #[must_use]
 pub fn get(object: &Value, name: &str) -> Value {
-    object.entries().and_then(|entries| entries.get(name)).cloned().unwrap_or_else(Value::null)
+    find(object, name).clone()
+}
+
+/// The same, where it stands.
+fn find<'v>(object: &'v Value, name: &str) -> &'v Value {
+    static NULL: Value = Value { kind: Kind::Null(Type::Any), marks: Marks::NONE };
+    object.entries().and_then(|entries| entries.get(name)).unwrap_or(&NULL)
 }
 
 /// A nested block has nothing special about it.
 static PLAIN: LazyLock<Attribute> = LazyLock::new(|| Attribute::new(Type::Any, Presence::Optional));
 
-fn change(observed: &Value, name: &Arc<str>, after: Value, attribute: &Attribute) -> Option<Change> {
-    let before = get(observed, name);
-    if !attribute.write_only && same(&before, &after) {
+fn change(observed: &Value, name: &Arc<str>, after: &Value, attribute: &Attribute) -> Option<Change> {
+    let before = find(observed, name);
+    if !attribute.write_only && same(before, after) {
         return None;
     }
     // What is there now is as secret as what will be.
     let secret = attribute.sensitive || after.marks_deep().contains(Marks::SENSITIVE);
     let marks = if secret { Marks::SENSITIVE } else { Marks::NONE };
-    let (before, after) = (before.mark(marks), after.mark(marks));
+    let (before, after) = (before.clone().mark(marks), after.clone().mark(marks));
     Some(Change { name: name.clone(), before, after, forces_replace: attribute.forces_replace })
 }
 
@@ -124,13 +129,12 @@ fn same(before: &Value, after: &Value) -> bool {
     if before.is_null() && after.is_null() {
         return true;
     }
-    after.is_wholly_known() && before.clone().unmark_deep().0 == after.clone().unmark_deep().0
+    let unmarked = |value: &Value| value.clone().unmark_deep().0;
+    after.is_wholly_known() && (before == after || unmarked(before) == unmarked(after))
 }
 
 #[cfg(test)]
 mod tests {
-    use fleet_lang::Kind;
-
     use super::*;
 
     /// `a` and `kept` are arguments, `id`, `copy` and `same` results (`copy` follows `a`, `same` equals it), `free` is

@@ -10,9 +10,12 @@
 //! 6. [`apply`]: intent on disk, act, read back, record
 //!
 //! Beside the stages: [`resource`] and [`host`] are the contract for the author of a kind, and [`kind`] is what the
-//! engine sees of it; [`provider`] is what it knows of providers, [`registry`] all of them together, and [`manual`] their reference; [`state`] is
+//! engine sees of it; [`pool`] is where hosts come from that a vendor rents out; [`provider`] is what it knows of providers, [`registry`] all of them together, and [`manual`] their reference; [`state`] is
 //! what is remembered between runs, and [`settings`](mod@settings) says where. [`event`] is what a user interface may know, [`clock`] and [`interrupt`] are what
 //! it tells the engine.
+
+// What is derived for the engine's own kinds names it as others do.
+extern crate self as fleet_engine;
 
 pub mod address;
 pub mod apply;
@@ -35,6 +38,7 @@ pub mod observe;
 pub mod order;
 pub mod outline;
 pub mod plan;
+pub mod pool;
 pub mod provider;
 pub mod refactor;
 pub mod reference;

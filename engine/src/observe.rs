@@ -60,6 +60,8 @@ pub enum Which {
     Inventory,
     /// None: the same of the machine that takes the place of the one that is recorded.
     Successor,
+    /// None: it is which machines a slot may get.
+    Candidates,
 }
 
 /// What to look at.
@@ -100,6 +102,7 @@ pub async fn observe(
     listener: &dyn Listener,
     questions: Questions,
 ) -> Observed {
+    let n_asked = questions.len();
     let mut sessions: BTreeMap<Session, (Value, Batch)> = BTreeMap::new();
     for (subject, Question { session, settings, kind, ask }) in questions {
         let (_, batch) = sessions.entry(session).or_insert_with(|| (settings, Vec::new()));
@@ -118,7 +121,10 @@ pub async fn observe(
         });
         seen
     });
-    join_all(look).await.into_iter().flatten().collect()
+    let seen = join_all(look).await;
+    let mut observed = Observed::with_capacity_and_hasher(n_asked, FixedState::default());
+    observed.extend(seen.into_iter().flatten());
+    observed
 }
 
 async fn look_at(

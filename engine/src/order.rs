@@ -9,7 +9,9 @@ use fleet_syntax::{Diagnostic, Diagnostics, Span};
 use petgraph::algo::kosaraju_scc;
 use petgraph::graph::{DiGraph, NodeIndex};
 
-use crate::config::model::{Call, Check, Condition, Mode, ProviderRef, Repeat, Resource, Slots, Variable};
+use crate::config::model::{
+    Call, Check, Condition, Fleet, Mode, ProviderRef, Repeat, Resource, Slots, Variable,
+};
 use crate::implicit::add_implied;
 use crate::reference::{Allowed, Use, resolve};
 use crate::schema::{Catalog, Sort};
@@ -204,6 +206,7 @@ impl<'a, 'c> Collector<'a, 'c> {
                 if let Some(connection) = &fleet.connection {
                     self.body(&connection.body);
                 }
+                self.vendor(fleet);
                 // What the host says of itself is no reference to something else.
                 self.uses.retain(|used| used.node != self.node);
             }
@@ -227,6 +230,15 @@ impl<'a, 'c> Collector<'a, 'c> {
             }
         }
         self.uses
+    }
+
+    /// A host is claimed through the provider of its pool.
+    fn vendor(&mut self, fleet: &'c Fleet) {
+        let kind = fleet.host.kind.name.strip_suffix("_host").unwrap_or_default();
+        let Some(entry) = self.catalog.find(Sort::Pool, kind) else { return };
+        if let Some(node) = provider_seen_from(self.scopes, Scopes::ROOT, &entry.provider, None) {
+            self.add(node, fleet.header);
+        }
     }
 
     /// What a call passes in must be what the module asks for. The values count as uses of the module's variables.

@@ -21,13 +21,16 @@
 use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
+use std::time::Duration;
 
 use fleet_lang::Value;
 
 use crate::address::ScopePath;
 use crate::attributes::{Attributes, Misfit};
+use crate::event::Wait;
 use crate::host::{Holder, HostDatum, HostThing, Listed};
 use crate::kind::{Data, Kind};
+use crate::pool::{Rule, Vendor, VendorReader};
 use crate::resource::{At, BoxFuture, Change, Disruption, Error, Touch};
 
 /// A provider: a family of kinds that share one way to the world.
@@ -71,6 +74,31 @@ pub trait Provider: Send + Sync + 'static {
 
     /// Connects for writing.
     fn writer(&self, settings: Self::Settings) -> impl Future<Output = Result<Self::Writer, Error>> + Send;
+
+    /// Connects to the vendor of a pool for reading. A provider with such pools has [`Machines`](crate::pool::Machines)
+    /// among its kinds on hosts, called `NAME_host`, and a [pool](crate::pool::rule::entry) of its name in the catalogue.
+    fn vendor_reader(
+        &self,
+        settings: Self::Settings,
+        rule: &Rule,
+    ) -> impl Future<Output = Result<Arc<dyn VendorReader>, Error>> + Send {
+        let _ = (settings, rule);
+        async { Err(no_pools(Self::NAME)) }
+    }
+
+    /// Connects to the vendor of a pool for writing.
+    fn vendor(
+        &self,
+        settings: Self::Settings,
+        rule: &Rule,
+    ) -> impl Future<Output = Result<Arc<dyn Vendor>, Error>> + Send {
+        let _ = (settings, rule);
+        async { Err(no_pools(Self::NAME)) }
+    }
+}
+
+fn no_pools(provider: &str) -> Error {
+    Error::permanent(format!("the provider `{provider}` has no pools"))
 }
 
 /// The provider of the sessions with hosts: each has one for itself, whosever kinds live on it.
@@ -150,6 +178,30 @@ pub trait Reader: Send + Sync {
     /// Looks at a batch of things and data of any kinds; answers in the order of the questions. `None` means that it is
     /// not there; data is answered with the arguments and results.
     fn look(&self, batch: Vec<(Arc<str>, Ask)>) -> BoxFuture<'_, Vec<Result<Option<Value>, Error>>>;
+
+    /// What stood before every path on a host when it was looked at; empty for the host itself, and elsewhere.
+    fn root(&self) -> String {
+        String::new()
+    }
+}
+
+/// What a writer has beside the world while it does one step: what it must not forget, and time.
+pub trait Journal: Send + Sync {
+    /// Returns when this will survive a crash: the object that is being changed, completed with what it takes to go on. The
+    /// next run is given it in the place of what was wished, or was recorded.
+    fn note(&self, object: Value) -> BoxFuture<'_, Result<(), Error>>;
+
+    /// What the clock shows.
+    fn now(&self) -> Duration;
+
+    /// Waits until the clock shows this, and says what for.
+    fn wait(&self, until: Duration, on: Wait) -> BoxFuture<'_, ()>;
+
+    /// Seconds since 1970, for people.
+    fn date(&self) -> u64;
+
+    /// A name that nobody had before: hexadecimal digits.
+    fn random(&self) -> String;
 }
 
 /// The writing side of a session.
@@ -161,6 +213,7 @@ pub trait Writer: Send + Sync {
         wish: Value,
         change: Change<Value>,
         listed: Option<Listed>,
+        journal: &'a dyn Journal,
     ) -> BoxFuture<'a, Result<(Value, ReadBack), Error>>;
 
     /// Removes one thing.
@@ -169,6 +222,7 @@ pub trait Writer: Send + Sync {
         kind: &'a str,
         observed: Value,
         listed: Option<Listed>,
+        journal: &'a dyn Journal,
     ) -> BoxFuture<'a, Result<ReadBack, Error>>;
 
     /// One thing is left alone from now on: a host takes it off its inventory.

@@ -1,16 +1,21 @@
 //! All providers together: the catalogue, the readers and the writers of a run.
 
-use std::collections::{BTreeMap, HashMap};
+mod pools;
+
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use fleet_lang::Value;
+use foldhash::HashMap;
 use futures_util::future::join_all;
 
 use crate::attributes::{Attributes, Misfit};
-use crate::host::session::{HostReading, HostWriting, OnHosts};
-use crate::host::{Holder, Hosts, Listed, Reach};
+use crate::host::session::OnHosts;
+use crate::host::{Holder, Hosts, Listed};
 use crate::kind::{Data, Kind};
-use crate::provider::{Ask, HOST, Provider, ReadBack, Reader, Readers, Session, Writer, Writers};
+use crate::pool::vendors::Vendors;
+use crate::pool::{Rule, Vendor, VendorReader};
+use crate::provider::{Ask, HOST, Journal, Provider, ReadBack, Reader, Readers, Session, Writer, Writers};
 use crate::resource::{BoxFuture, Change, Disruption, Error, Touch};
 use crate::schema::{Catalog, Entry, Place, Sort};
 
@@ -31,6 +36,8 @@ pub struct Registry {
     hosts: Option<Arc<dyn Hosts>>,
     /// Whether no script of the user is run to look at something.
     read_only: bool,
+    /// The vendors of pools.
+    vendors: Vendors,
 }
 
 impl Registry {
@@ -155,9 +162,7 @@ impl Readers for Registry {
     ) -> BoxFuture<'a, Result<Arc<dyn Reader>, Error>> {
         Box::pin(async move {
             if session.is_on_host() {
-                let (kinds, host) = (self.on_hosts.clone(), self.hosts()?.reader(&Reach::of(settings)?));
-                let read_only = self.read_only;
-                return Ok(Arc::new(HostReading { kinds, host, read_only }) as Arc<dyn Reader>);
+                return Ok(Arc::new(self.reading(settings).await?) as Arc<dyn Reader>);
             }
             self.provider(session)?.reader(settings).await
         })
@@ -180,8 +185,7 @@ impl Writers for Registry {
     ) -> BoxFuture<'a, Result<Arc<dyn Writer>, Error>> {
         Box::pin(async move {
             if session.is_on_host() {
-                let host = self.hosts()?.writer(&Reach::of(settings)?, holder);
-                return Ok(Arc::new(HostWriting { kinds: self.on_hosts.clone(), host }) as Arc<dyn Writer>);
+                return Ok(Arc::new(self.writing(settings, holder).await?) as Arc<dyn Writer>);
             }
             self.provider(session)?.writer(settings).await
         })
@@ -198,6 +202,16 @@ trait Erased: Send + Sync {
     fn disrupts(&self, kind: &str, touch: Touch<'_>) -> Disruption;
     fn reader<'a>(&'a self, settings: &'a Value) -> BoxFuture<'a, Result<Arc<dyn Reader>, Error>>;
     fn writer<'a>(&'a self, settings: &'a Value) -> BoxFuture<'a, Result<Arc<dyn Writer>, Error>>;
+    fn vendor_reader<'a>(
+        &'a self,
+        settings: &'a Value,
+        rule: &'a Rule,
+    ) -> BoxFuture<'a, Result<Arc<dyn VendorReader>, Error>>;
+    fn vendor<'a>(
+        &'a self,
+        settings: &'a Value,
+        rule: &'a Rule,
+    ) -> BoxFuture<'a, Result<Arc<dyn Vendor>, Error>>;
 }
 
 struct Of<P>(P);
@@ -239,6 +253,22 @@ impl<P: Provider> Erased for Of<P> {
             let handle = self.0.writer(configured::<P>(settings)?).await?;
             Ok(Arc::new(Writing::<P>(handle)) as Arc<dyn Writer>)
         })
+    }
+
+    fn vendor_reader<'a>(
+        &'a self,
+        settings: &'a Value,
+        rule: &'a Rule,
+    ) -> BoxFuture<'a, Result<Arc<dyn VendorReader>, Error>> {
+        Box::pin(async move { self.0.vendor_reader(configured::<P>(settings)?, rule).await })
+    }
+
+    fn vendor<'a>(
+        &'a self,
+        settings: &'a Value,
+        rule: &'a Rule,
+    ) -> BoxFuture<'a, Result<Arc<dyn Vendor>, Error>> {
+        Box::pin(async move { self.0.vendor(configured::<P>(settings)?, rule).await })
     }
 }
 
@@ -304,6 +334,7 @@ impl<P: Provider> Writer for Writing<P> {
         wish: Value,
         change: Change<Value>,
         _: Option<Listed>,
+        _: &'a dyn Journal,
     ) -> BoxFuture<'a, Result<(Value, ReadBack), Error>> {
         Box::pin(async move {
             let made = resource::<P>(kind)?.apply(&self.0, wish, change).await?;
@@ -316,6 +347,7 @@ impl<P: Provider> Writer for Writing<P> {
         kind: &'a str,
         observed: Value,
         _: Option<Listed>,
+        _: &'a dyn Journal,
     ) -> BoxFuture<'a, Result<ReadBack, Error>> {
         Box::pin(async move {
             resource::<P>(kind)?.destroy(&self.0, observed).await?;

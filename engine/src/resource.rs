@@ -49,6 +49,9 @@ pub trait Resource: Attributes {
     /// Whether it takes a script of the user to look at it: nobody knows what else that does, so a plan says so.
     const RUNS_USER_CODE: bool = false;
 
+    /// Whether its successor is made before it goes when it is replaced, unless its `lifecycle` says otherwise.
+    const REPLACED_FIRST: bool = false;
+
     /// What the `id` of an `import` block is, such as "the path". `None`: it cannot be imported.
     const ID: Option<&'static str> = None;
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use fleet_lang::{Entries, Type, Value};
 
+use crate::attributes::Misfit;
 use crate::resource::Edge;
 
 /// The arguments and nested blocks of something.
@@ -81,7 +82,7 @@ pub enum Nesting {
 }
 
 /// Something the catalogue knows.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct Entry {
     /// Its arguments.
     pub schema: Schema,
@@ -95,10 +96,14 @@ pub struct Entry {
     pub lives_in_state: bool,
     /// Whether it takes a script of the user to look at it.
     pub runs_user_code: bool,
+    /// Whether its successor is made before it goes when it is replaced.
+    pub replaced_first: bool,
     /// What the `id` of an `import` block is; `None` if it cannot be imported.
     pub id: Option<&'static str>,
     /// What it comes before or after, where no reference says so.
     pub edges: &'static [Edge],
+    /// What is wrong with its arguments, as far as they are known and the schema cannot say.
+    pub check: Option<fn(&Value) -> Vec<Misfit>>,
 }
 
 /// Where a kind lives.
@@ -147,8 +152,10 @@ impl Entry {
             version: 1,
             lives_in_state: false,
             runs_user_code: false,
+            replaced_first: false,
             id: None,
             edges: &[],
+            check: None,
         }
     }
 }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use fleet_lang::Value;
 
-use crate::address::{Address, Target};
+use crate::address::{Address, Item, Target};
 use crate::provider::Session;
 use crate::resource::BoxFuture;
 
@@ -28,6 +28,32 @@ pub struct State {
     pub intents: BTreeMap<Object, Intent>,
     /// The outputs of the root module, as of the last apply.
     pub outputs: BTreeMap<Arc<str>, SavedOutput>,
+    /// Hosts that somebody set apart, by their addresses.
+    pub marks: BTreeMap<Address, Mark>,
+}
+
+/// That somebody set a host apart: it is left alone until somebody says otherwise.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mark {
+    /// How.
+    pub apart: Apart,
+    /// Which machine it was.
+    pub machine: Option<Arc<str>>,
+    /// Who did so.
+    pub by: String,
+    /// When, as RFC 3339 has it.
+    pub since: String,
+    /// Why, if that was said.
+    pub reason: Option<String>,
+}
+
+/// How a host is set apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Apart {
+    /// It is left out of plans, until it is to go.
+    Paused,
+    /// It is left out of all plans, and its machine is given to nobody.
+    Quarantined,
 }
 
 /// One thing that is remembered: the current object of an address, or an older one that still has to go.
@@ -136,6 +162,13 @@ pub enum Write {
     },
     /// The outputs of the root module are these.
     Outputs(BTreeMap<Arc<str>, SavedOutput>),
+    /// A host is set apart, or is not any more.
+    Mark {
+        /// Its address.
+        host: Address,
+        /// How; none if it is not any more.
+        mark: Option<Mark>,
+    },
 }
 
 /// The state as apply changes it.
@@ -224,6 +257,10 @@ impl State {
             Write::Begin { object, intent } => _ = self.intents.insert(object, intent),
             Write::Settle { object, recorded } => {
                 self.intents.remove(&object);
+                if ends_pause(&object, recorded.as_ref()) {
+                    // What is gone cannot wait for anything.
+                    self.marks.retain(|host, mark| *host != object.address || mark.apart != Apart::Paused);
+                }
                 self.put(object, recorded);
             }
             Write::Withdraw { object } => _ = self.intents.remove(&object),
@@ -242,6 +279,8 @@ impl State {
             }
             Write::Move { from, to } => return self.rename(&from, &to),
             Write::Outputs(outputs) => self.outputs = outputs,
+            Write::Mark { host, mark: Some(mark) } => _ = self.marks.insert(host, mark),
+            Write::Mark { host, mark: None } => _ = self.marks.remove(&host),
         }
         self.serial += 1;
         true
@@ -265,7 +304,8 @@ impl State {
         let begun = self.intents.range(Object::current(from.clone())..).map(|(object, _)| object);
         let intents: Vec<Object> = begun.take_while(|object| object.address == *from).cloned().collect();
         let is_taken = records.iter().any(|object| self.record(&there(object)).is_some())
-            || intents.iter().any(|object| self.intents.contains_key(&there(object)));
+            || intents.iter().any(|object| self.intents.contains_key(&there(object)))
+            || (self.marks.contains_key(from) && self.marks.contains_key(to));
         if is_taken && from != to {
             return false;
         }
@@ -277,6 +317,9 @@ impl State {
             if let Some(intent) = self.intents.remove(&object) {
                 self.intents.insert(there(&object), intent);
             }
+        }
+        if let Some(mark) = self.marks.remove(from) {
+            self.marks.insert(to.clone(), mark);
         }
         self.serial += 1;
         true
@@ -299,6 +342,29 @@ impl State {
             None => self.recorded.insert(object.address, record),
             Some(number) => self.deposed.entry(object.address).or_default().insert(number, record),
         };
+    }
+}
+
+/// Whether a host is gone, so that nobody pauses it any more.
+#[must_use]
+pub fn ends_pause(object: &Object, recorded: Option<&Recorded>) -> bool {
+    recorded.is_none() && object.deposed.is_none() && object.address.item == Item::Host
+}
+
+impl Apart {
+    /// The word for it.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Apart::Paused => "paused",
+            Apart::Quarantined => "quarantined",
+        }
+    }
+
+    /// What that word stands for.
+    #[must_use]
+    pub fn from_word(word: &str) -> Option<Apart> {
+        [Apart::Paused, Apart::Quarantined].into_iter().find(|apart| apart.word() == word)
     }
 }
 

@@ -20,6 +20,17 @@ impl Entries {
     pub const fn new() -> Entries {
         Entries(LiteMap::new_vec())
     }
+
+    /// The value of a name, if it is there.
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<&Value> {
+        // Names of few entries mostly differ in length already, which is faster told than which half they are in.
+        const FEW: usize = 8;
+        if self.0.len() > FEW {
+            return self.0.get(name);
+        }
+        self.0.iter().find(|(known, _)| ***known == *name).map(|(_, value)| value)
+    }
 }
 
 impl Deref for Entries {
@@ -46,6 +57,11 @@ impl Index<&str> for Entries {
 impl FromIterator<(Arc<str>, Value)> for Entries {
     /// Of two values with the same name the last one stays.
     fn from_iter<I: IntoIterator<Item = (Arc<str>, Value)>>(entries: I) -> Entries {
+        let entries: Vec<(Arc<str>, Value)> = entries.into_iter().collect();
+        // Most come in order, and are taken as they are.
+        if entries.is_sorted_by(|(a, _), (b, _)| a < b) {
+            return Entries(LiteMap::from_sorted_store_unchecked(entries));
+        }
         Entries(entries.into_iter().collect())
     }
 }

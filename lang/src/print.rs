@@ -15,10 +15,15 @@ pub fn print(value: &Value) -> String {
 /// Appends a text in quotes. What does not print is escaped.
 pub fn quote(content: &str, text: &mut String) {
     text.push('"');
-    for char in content.chars() {
-        match char {
-            '"' => text.push_str("\\\""),
-            _ => escape(char, text),
+    // Most texts are plain, and go in as they are.
+    if content.bytes().all(|byte| matches!(byte, b' '..=b'~') && !matches!(byte, b'"' | b'\\')) {
+        text.push_str(content);
+    } else {
+        for char in content.chars() {
+            match char {
+                '"' => text.push_str("\\\""),
+                _ => escape(char, text),
+            }
         }
     }
     text.push('"');

@@ -18,7 +18,7 @@ pub struct Value {
 }
 
 /// What a value is.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub enum Kind {
     /// Null, which has a type too.
     Null(Type),
@@ -122,6 +122,29 @@ impl BitOrAssign for Marks {
     fn bitor_assign(&mut self, other: Marks) {
         self.0 |= other.0;
     }
+}
+
+impl PartialEq for Kind {
+    fn eq(&self, other: &Kind) -> bool {
+        match (self, other) {
+            (Kind::Null(a), Kind::Null(b)) => a == b,
+            (Kind::Unknown(a), Kind::Unknown(b)) => is_shared_or_equal(a, b),
+            (Kind::Bool(a), Kind::Bool(b)) => a == b,
+            (Kind::Number(a), Kind::Number(b)) => a == b,
+            (Kind::String(a), Kind::String(b)) => is_shared_or_equal(a, b),
+            (Kind::List(a), Kind::List(b)) => is_shared_or_equal(a, b),
+            (Kind::Set(a), Kind::Set(b)) => is_shared_or_equal(a, b),
+            (Kind::Map(a), Kind::Map(b)) => is_shared_or_equal(a, b),
+            (Kind::Tuple(a), Kind::Tuple(b)) => is_shared_or_equal(a, b),
+            (Kind::Object(a), Kind::Object(b)) => is_shared_or_equal(a, b),
+            _ => false,
+        }
+    }
+}
+
+/// Whether both are equal. Most of those that are compared are the very same, and need no look inside.
+fn is_shared_or_equal<T: PartialEq + ?Sized>(a: &Arc<T>, b: &Arc<T>) -> bool {
+    Arc::ptr_eq(a, b) || a == b
 }
 
 impl From<Kind> for Value {

@@ -1,20 +1,26 @@
 //! The providers: one folder each, one file a kind.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use fleet_engine::registry::Registry;
+use fleet_engine::schema::Sort;
 
 mod backends;
 pub mod core;
 pub mod host;
 mod mode;
+pub mod scaleway;
 
 pub use self::core::Core;
 pub use self::host::{Host, Static};
+pub use self::scaleway::Scaleway;
 
-/// All providers that come with fleet; relative paths in their arguments start at `directory`.
+/// All providers that come with fleet. Relative paths in their arguments start at `directory`; what their settings leave
+/// out may stand in environment variables.
 #[must_use]
-pub fn builtin(directory: PathBuf) -> Registry {
+pub fn builtin(directory: PathBuf, environment: &BTreeMap<String, String>) -> Registry {
     let registry = host::reach::with_reach(backends::with_backends(Registry::new()));
-    registry.with(Core::new(directory)).with(Host).with(Static)
+    let registry = registry.with_entry(Sort::Pool, "scaleway", scaleway::pool::pool());
+    registry.with(Core::new(directory)).with(Host).with(Static).with(Scaleway::new(environment))
 }

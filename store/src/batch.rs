@@ -1,14 +1,15 @@
 //! Many writes → a handful of statements.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use fleet_engine::address::Address;
 use fleet_engine::encode::{Unwritable, to_text};
-use fleet_engine::state::{Object, Recorded, SavedOutput, State, Write};
+use fleet_engine::state::{Apart, Mark, Object, Recorded, SavedOutput, State, Write, ends_pause};
 use serde::Serialize;
 
 use crate::connection::{Arg, Column, Connection};
-use crate::rows::{CURRENT, Columns, Key, OBJECT, RECORD};
+use crate::rows::{CURRENT, Columns, Key, MARK_READ, MarkText, OBJECT, RECORD};
 use crate::sets::{Set, Sets};
 
 /// How many rows of a whole state go into one statement.
@@ -48,6 +49,9 @@ struct Net {
     records: BTreeMap<Key, Option<Columns>>,
     intents: BTreeMap<Key, Option<Begun>>,
     outputs: Option<Vec<Output>>,
+    /// Hosts that are gone, so that nobody pauses them any more.
+    unpaused: BTreeSet<String>,
+    marks: BTreeMap<String, Option<(Apart, MarkText)>>,
 }
 
 #[derive(Debug, Serialize)]
@@ -103,7 +107,11 @@ impl Batch {
                 if self.net().intents.contains_key(&key) {
                     self.parts.push(Part::Net(Net::default()));
                 }
+                let unpaused = ends_pause(object, recorded.as_ref()).then(|| key.address.clone());
                 self.net().settle(key, columns, serial);
+                if let Some(host) = unpaused {
+                    self.net().unpause(host);
+                }
             }
             Write::Withdraw { object } => _ = self.net().intents.insert(Key::of(object), None),
             Write::Depose { address, number, recorded } => {
@@ -120,6 +128,7 @@ impl Batch {
                 self.parts.push(Part::Move { from: from.to_string(), to: to.to_string(), serial });
             }
             Write::Outputs(outputs) => self.net().outputs = Some(output_rows(outputs)?),
+            Write::Mark { host, mark } => self.net().mark(host, mark.as_ref()),
         }
         Ok(())
     }
@@ -145,6 +154,7 @@ impl Batch {
             batch.net().intents.insert(Key::of(object), Some(begun));
         }
         batch.net().outputs = Some(output_rows(&state.outputs)?);
+        state.marks.iter().for_each(|(host, mark)| batch.net().mark(host, Some(mark)));
         Ok(batch)
     }
 
@@ -206,6 +216,18 @@ impl Net {
         self.records.insert(key, columns);
     }
 
+    fn mark(&mut self, host: &Address, mark: Option<&Mark>) {
+        self.marks.insert(host.to_string(), mark.map(|mark| (mark.apart, MarkText::of(host, mark))));
+    }
+
+    /// A pause ends with its host; a quarantine does not.
+    fn unpause(&mut self, host: String) {
+        match self.marks.get_mut(&host) {
+            Some(mark) => _ = mark.take_if(|(apart, _)| *apart == Apart::Paused),
+            None => _ = self.unpaused.insert(host),
+        }
+    }
+
     /// Whether an object of that address is in it.
     fn touches(&self, address: &str) -> bool {
         let from = Key { address: address.to_owned(), deposed: CURRENT };
@@ -255,7 +277,26 @@ impl Net {
             );
             connection.run(&sql, &[Arg::Text(&json(outputs)), state]).await?;
         }
-        Ok(())
+        self.send_marks(connection, state).await
+    }
+
+    async fn send_marks(&self, connection: &mut Connection, state: Arg<'_>) -> Result<(), sqlx::Error> {
+        for host in &self.unpaused {
+            let sql = "DELETE FROM marks WHERE state = $1 AND address = $2 AND apart = $3";
+            connection.run(sql, &[state, Arg::Text(host), Arg::Text(Apart::Paused.word())]).await?;
+        }
+        for host in self.marks.keys() {
+            let sql = "DELETE FROM marks WHERE state = $1 AND address = $2";
+            connection.run(sql, &[state, Arg::Text(host)]).await?;
+        }
+        let marks: Vec<&MarkText> = self.marks.values().flatten().map(|(_, text)| text).collect();
+        if marks.is_empty() {
+            return Ok(());
+        }
+        let (names, columns) = (MARK_READ.join(", "), MARK_READ.map(Column::Text));
+        let batch = connection.batch(&columns);
+        let sql = format!("INSERT INTO marks (state, {names}) SELECT $2, {names} FROM {batch}");
+        connection.run(&sql, &[Arg::Text(&json(&marks)), state]).await.map(drop)
     }
 }
 
@@ -322,6 +363,7 @@ async fn send_move(
     for sql in [
         "UPDATE resources SET address = $3 WHERE state = $1 AND address = $2",
         "UPDATE journal SET address = $3 WHERE state = $1 AND address = $2",
+        "UPDATE marks SET address = $3 WHERE state = $1 AND address = $2",
     ] {
         connection.run(sql, &args).await?;
     }

@@ -23,8 +23,12 @@ use crate::failure::{of_sqlx, read_only};
 
 /// How long a writer waits for another one to finish its transaction.
 const BUSY: Duration = Duration::from_secs(30);
-/// How many rows of a large table come at once.
-const ROWS_AT_ONCE: i64 = 1000;
+/// How many rows of a large table come at once. The text of more would not stay in the caches of a processor.
+const ROWS_AT_ONCE: i64 = 250;
+/// What parts the two halves of a row, and rows from each other: no JSON has these characters in it, so that nobody has to
+/// read any to find where it ends.
+pub(crate) const WITHIN_ROW: char = '\u{1f}';
+pub(crate) const BETWEEN_ROWS: char = '\u{1e}';
 /// How long one who was turned away waits before it asks again.
 const TURN: Duration = Duration::from_millis(10);
 /// How long PostgreSQL may take to let us in.
@@ -184,23 +188,25 @@ impl Connection {
         })
     }
 
-    /// Reads rows of one state, of which there may be very many: they come many at a time, as a JSON array of arrays. To
-    /// fetch them one by one takes several times as long. Each has a `key` of its own, and they come in its order.
+    /// Reads rows of one state, of which there may be very many: they come many at a time, as a text with what
+    /// [`array`](Connection::array) makes of each. To fetch them one by one takes several times as long. Each has a `key`
+    /// of its own, and they come in its order.
     pub(crate) async fn chunks(
         &mut self,
         (table, filter): (&str, &str),
-        columns: &[&str],
+        (columns, json): (&[&str], &str),
         key: &str,
         backend: &Backend,
         mut take: impl FnMut(&str) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
         let failed = |e| of_sqlx(&e, backend, "read");
-        let columns = columns.join(", ");
-        let some = format!("SELECT {columns} FROM {table} WHERE state = $1 AND {filter}");
+        let array = self.array_with((columns, json));
+        let all = columns.join(", ");
+        let some = format!("SELECT {all}, {json} FROM {table} WHERE state = $1 AND {filter}");
         let state = Arg::Text(backend.name());
         if let Connection::Postgres(_) = self {
             let sql = format!(
-                "SELECT CAST(json_agg(json_build_array({columns})) AS TEXT) FROM \
+                "SELECT string_agg({array}, '{BETWEEN_ROWS}' ORDER BY {key}) FROM \
                  (SELECT *, row_number() OVER (ORDER BY {key}) / {ROWS_AT_ONCE} AS chunk FROM ({some}) AS of_state) \
                  AS numbered GROUP BY chunk ORDER BY chunk"
             );
@@ -209,7 +215,7 @@ impl Connection {
         }
         // To number the rows would take SQLite longer than to go through them a part at a time.
         let sql = format!(
-            "SELECT json_group_array(json_array({columns})), count(*), max({key}) FROM \
+            "SELECT coalesce(string_agg({array}, '{BETWEEN_ROWS}'), ''), count(*), max({key}) FROM \
              ({some} AND {key} > $2 ORDER BY {key} LIMIT {ROWS_AT_ONCE})"
         );
         let mut rows = self.rows(&sql, &[state, Arg::Text("")]).await.map_err(failed)?;
@@ -290,13 +296,19 @@ impl Connection {
         }
     }
 
-    /// Columns as one JSON array.
+    /// Some columns of a row as a JSON array.
     pub(crate) fn array(&self, columns: &[&str]) -> String {
         let build = match self {
             Connection::Sqlite(_) => "json_array",
             Connection::Postgres(_) => "json_build_array",
         };
-        format!("{build}({})", columns.join(", "))
+        format!("CAST({build}({}) AS TEXT)", columns.join(", "))
+    }
+
+    /// A row as a text: the JSON array of some columns, and the column `json`, which holds JSON and goes in as it is. As a
+    /// text among the others it would be escaped here and unescaped by the reader, which takes longer than all else.
+    pub(crate) fn array_with(&self, (columns, json): (&[&str], &str)) -> String {
+        format!("{} || '{WITHIN_ROW}' || {json}", self.array(columns))
     }
 
     /// A table made of the JSON array of objects in `$1`.

@@ -13,7 +13,7 @@ use crate::connection::{Arg, Connection};
 use crate::entry::{Entry, Name};
 use crate::failure::of_sqlx;
 use crate::format::{self, Format};
-use crate::rows::{self, damaged};
+use crate::rows::{self, MarkText, damaged};
 
 /// The version of the document.
 const FORMAT: u32 = 1;
@@ -54,6 +54,8 @@ struct Text {
     intents: Vec<Begun>,
     #[serde(default)]
     outputs: BTreeMap<String, Output>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    marks: Vec<MarkText>,
 }
 
 #[derive(Deserialize, Serialize)]
@@ -124,6 +126,7 @@ impl Document {
             resources,
             intents,
             outputs,
+            marks: state.marks.iter().map(|(host, mark)| MarkText::of(host, mark)).collect(),
         };
         Ok(serde_json::to_value(text).expect("texts and numbers can be written as JSON"))
     }
@@ -164,6 +167,10 @@ impl Document {
                 value.as_ref().map(from_json).transpose().map_err(|e| damaged("a value").because(e))?;
             state.outputs.insert(name.into(), SavedOutput { value, sensitive });
         }
+        for mark in text.marks {
+            let (host, mark) = mark.mark()?;
+            state.marks.insert(host, mark);
+        }
         Ok(Document { state, fence: text.fence })
     }
 
@@ -201,6 +208,7 @@ impl Document {
             "DELETE FROM resources WHERE state = $1",
             "DELETE FROM journal WHERE state = $1",
             "DELETE FROM dependencies WHERE state = $1",
+            "DELETE FROM marks WHERE state = $1",
         ] {
             connection.run(sql, &[name]).await?;
         }
@@ -240,7 +248,7 @@ impl fmt::Display for Mismatch {
 impl std::error::Error for Mismatch {}
 
 async fn fence(connection: &mut Connection, backend: &Backend) -> Result<u64, StoreError> {
-    if format::find(connection, backend).await? != Format::Current {
+    if matches!(format::find(connection, backend).await?, Format::None | Format::First) {
         return Ok(0);
     }
     let sql = "SELECT fence FROM states WHERE name = $1";

@@ -1,6 +1,7 @@
 //! The version of the tables: made, checked, brought up to date.
 //!
-//! Format 1 was SQLite alone, with one state in a file and the dependencies in each row. Format 2 is `schema.sql`.
+//! Format 1 was SQLite alone, with one state in a file and the dependencies in each row. Format 2
+//! had no `marks.sql`.
 
 use fleet_engine::address::Target;
 use fleet_engine::provider::Session;
@@ -14,7 +15,10 @@ use crate::rows::{self, Common};
 use crate::sets::Sets;
 
 /// The format that this version writes.
-pub(crate) const FORMAT: i64 = 2;
+pub(crate) const FORMAT: i64 = 3;
+
+/// What is new in it.
+const MARKS: &str = include_str!("marks.sql");
 
 /// Which tables there are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,7 +27,9 @@ pub(crate) enum Format {
     None,
     /// Those of format 1.
     First,
-    /// Those of `schema.sql`.
+    /// Those of `schema.sql` alone.
+    Second,
+    /// Those of `schema.sql` and `marks.sql`.
     Current,
 }
 
@@ -44,6 +50,7 @@ pub(crate) async fn find(connection: &mut Connection, backend: &Backend) -> Resu
     match format {
         FORMAT => Ok(Format::Current),
         1 => Ok(Format::First),
+        2 => Ok(Format::Second),
         _ => {
             let known = format!("this fleet knows formats up to {FORMAT}");
             let help = if format > FORMAT { "; use a newer fleet" } else { "" };
@@ -82,6 +89,11 @@ async fn make(connection: &mut Connection, backend: &Backend) -> Result<(), Stor
         Format::Current => return Ok(()),
         Format::None => None,
         Format::First => Some(read_first(connection, backend).await?),
+        Format::Second => {
+            connection.script(MARKS).await.map_err(failed)?;
+            let raise = "UPDATE meta SET format = $1";
+            return connection.run(raise, &[Arg::Int(FORMAT)]).await.map(drop).map_err(failed);
+        }
     };
     if before.is_some() {
         let drop = "DROP TABLE meta; DROP TABLE resources; DROP TABLE journal;";
@@ -95,6 +107,7 @@ async fn make(connection: &mut Connection, backend: &Backend) -> Result<(), Stor
         }
     }
     connection.script(include_str!("schema.sql")).await.map_err(failed)?;
+    connection.script(MARKS).await.map_err(failed)?;
     connection.run("INSERT INTO meta (format) VALUES ($1)", &[Arg::Int(FORMAT)]).await.map_err(failed)?;
     let Some(state) = before else { return Ok(()) };
     let lineage = state.lineage.as_deref().ok_or_else(|| rows::damaged("lineage"))?;

@@ -95,7 +95,7 @@ impl Change {
 pub async fn history(backend: &Backend, limit: usize, details: bool) -> Result<Vec<Run>, StoreError> {
     let Some(mut connection) = Connection::read(backend).await? else { return Ok(Vec::new()) };
     let runs = match format::find(&mut connection, backend).await? {
-        Format::Current => runs(&mut connection, backend, limit, details).await,
+        Format::Second | Format::Current => runs(&mut connection, backend, limit, details).await,
         Format::None | Format::First => Ok(Vec::new()),
     };
     // Nothing was written, so nothing can be lost by a connection that does not close.

@@ -177,7 +177,7 @@ async fn try_give_back(
 pub async fn lock_status(backend: &Backend) -> Result<Option<Lease>, StoreError> {
     let Some(mut connection) = Connection::read(backend).await? else { return Ok(None) };
     let status = match format::find(&mut connection, backend).await? {
-        Format::Current => {
+        Format::Second | Format::Current => {
             let found = find(&mut connection, backend.name()).await;
             found.map_err(|e| of_sqlx(&e, backend, "read"))?.map(|found| found.lease)
         }

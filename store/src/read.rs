@@ -6,7 +6,7 @@ use crate::Backend;
 use crate::connection::{Arg, Connection};
 use crate::failure::of_sqlx;
 use crate::format::{self, Format};
-use crate::rows::{self, Common, RECORD_READ, Record, Set};
+use crate::rows::{self, Common, MARK_READ, MarkText, RECORD_READ, Record, Set};
 
 /// Reads the state for planning: takes no lock and leaves no trace. What does not exist yet is an empty state.
 pub async fn read(backend: &Backend) -> Result<State, StoreError> {
@@ -23,7 +23,11 @@ pub(crate) async fn snapshot(connection: &mut Connection, backend: &Backend) -> 
     let state = match format::find(connection, backend).await {
         Ok(Format::None) => Ok(State::default()),
         Ok(Format::First) => format::read_first(connection, backend).await,
-        Ok(Format::Current) => all(connection, backend).await,
+        Ok(Format::Second) => all(connection, backend).await,
+        Ok(Format::Current) => match all(connection, backend).await {
+            Ok(state) => with_marks(connection, backend, state).await,
+            error => error,
+        },
         Err(error) => Err(error),
     };
     let ended = connection.end(Ok(())).await.map_err(|e| of_sqlx(&e, backend, "read"));
@@ -45,33 +49,38 @@ async fn all(connection: &mut Connection, backend: &Backend) -> Result<State, St
 
     let mut common = Common::default();
     let add = |chunk: &str| {
-        let sets: Vec<Set<'_>> = rows::json(chunk)?;
-        sets.iter().try_for_each(|set| common.add_set(set))
+        rows::each(chunk).try_for_each(|row| {
+            let (set, targets): (Set<'_>, &str) = row?;
+            common.add_set(&set, targets)
+        })
     };
     let all = ("dependencies", "TRUE");
-    connection.chunks(all, &["digest", "targets"], "digest", backend, add).await?;
+    connection.chunks(all, (&["digest"], "targets"), "digest", backend, add).await?;
     let mut recorded = Vec::new();
     let add = |chunk: &str| {
-        for row in rows::json::<Vec<Record<'_>>>(chunk)? {
-            let (object, record) = common.record(&row)?;
+        for row in rows::each::<Record<'_>>(chunk) {
+            let (row, value) = row?;
+            let (object, record) = common.record(&row, value)?;
             recorded.push((object.address, record));
         }
         Ok(())
     };
-    connection.chunks(("resources", "deposed = -1"), &RECORD_READ, "address", backend, add).await?;
+    let current = ("resources", "deposed = -1");
+    connection.chunks(current, (&RECORD_READ, "value"), "address", backend, add).await?;
     // They come nearly in order, which a tree that is built in one go makes use of.
     state.recorded = recorded.into_iter().collect();
     for row in few(connection, "resources", "deposed <> -1", &RECORD_READ, backend).await? {
-        let (object, record) = common.record(&rows::json(&row)?)?;
+        let (row, value) = rows::halves::<Record<'_>>(&row)?;
+        let (object, record) = common.record(&row, value)?;
         if let Object { address, deposed: Some(number) } = object {
             state.deposed.entry(address).or_default().insert(number, record);
         }
     }
     let columns = [&RECORD_READ[..], &["operation"]].concat();
     for row in few(connection, "journal", "TRUE", &columns, backend).await? {
-        let row: Record<'_> = rows::json(&row)?;
+        let (row, value) = rows::halves::<Record<'_>>(&row)?;
         let operation = rows::operation(row.operation.as_deref().unwrap_or_default())?;
-        let (object, record) = common.record(&row)?;
+        let (object, record) = common.record(&row, value)?;
         state.intents.insert(object, Intent { operation, record });
     }
     let outputs = "SELECT name, value, sensitive FROM outputs WHERE state = $1";
@@ -82,7 +91,23 @@ async fn all(connection: &mut Connection, backend: &Backend) -> Result<State, St
     Ok(state)
 }
 
-/// Rows of which there are few, each as a JSON array.
+/// The same with the hosts that somebody set apart.
+async fn with_marks(
+    connection: &mut Connection,
+    backend: &Backend,
+    mut state: State,
+) -> Result<State, StoreError> {
+    let array = connection.array(&MARK_READ);
+    let sql = format!("SELECT {array} FROM marks WHERE state = $1");
+    let found = connection.rows(&sql, &[Arg::Text(backend.name())]).await;
+    for row in found.map_err(|e| of_sqlx(&e, backend, "read"))? {
+        let (host, mark) = rows::json::<MarkText>(rows::column(&row, 0)?)?.mark()?;
+        state.marks.insert(host, mark);
+    }
+    Ok(state)
+}
+
+/// Records of which there are few, each as a text.
 async fn few(
     connection: &mut Connection,
     table: &str,
@@ -90,8 +115,8 @@ async fn few(
     columns: &[&str],
     backend: &Backend,
 ) -> Result<Vec<String>, StoreError> {
-    let array = connection.array(columns);
-    let sql = format!("SELECT CAST({array} AS TEXT) FROM {table} WHERE state = $1 AND {filter}");
+    let array = connection.array_with((columns, "value"));
+    let sql = format!("SELECT {array} FROM {table} WHERE state = $1 AND {filter}");
     let rows = connection.rows(&sql, &[Arg::Text(backend.name())]).await;
     rows.map_err(|e| of_sqlx(&e, backend, "read"))?.iter().map(|row| rows::column(row, 0)).collect()
 }

@@ -184,7 +184,11 @@ fn line(write: &Write) -> Option<String> {
             let object = Name::new(address, None);
             Line::Depose { object, number: *number, recorded: Entry::of(recorded).ok()? }
         }
-        Write::Begin { .. } | Write::Withdraw { .. } | Write::Move { .. } | Write::Outputs(_) => return None,
+        Write::Begin { .. }
+        | Write::Withdraw { .. }
+        | Write::Move { .. }
+        | Write::Outputs(_)
+        | Write::Mark { .. } => return None,
     };
     serde_json::to_string(&line).ok()
 }

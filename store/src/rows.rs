@@ -7,12 +7,12 @@ use std::sync::Arc;
 use fleet_engine::address::{self, Address, Target};
 use fleet_engine::encode::{Decoder, Unwritable, to_text};
 use fleet_engine::provider::Session;
-use fleet_engine::state::{Object, Operation, Recorded, SavedOutput, Sealed, StoreError};
+use fleet_engine::state::{Apart, Mark, Object, Operation, Recorded, SavedOutput, Sealed, StoreError};
 use fleet_lang::Value;
 use foldhash::HashMap;
 use serde::{Deserialize, Serialize};
 
-use crate::connection::{Cell, Column, Row};
+use crate::connection::{BETWEEN_ROWS, Cell, Column, Row, WITHIN_ROW};
 
 /// What stands in the column `deposed` for the current object of an address.
 pub(crate) const CURRENT: i64 = -1;
@@ -56,7 +56,7 @@ pub(crate) struct Columns {
     epoch: Option<String>,
 }
 
-/// A record as it is read, in a chunk of many: see [`Connection::chunks`](crate::connection::Connection::chunks).
+/// A record as it is read, without its value: see [`Connection::array`](crate::connection::Connection::array).
 #[derive(Debug, Deserialize)]
 pub(crate) struct Record<'a> {
     #[serde(borrow)]
@@ -70,8 +70,6 @@ pub(crate) struct Record<'a> {
     #[serde(borrow)]
     kind: Cow<'a, str>,
     version: u32,
-    #[serde(borrow)]
-    value: Cow<'a, str>,
     sealed: Option<String>,
     #[serde(borrow)]
     depends_on: Cow<'a, str>,
@@ -82,17 +80,15 @@ pub(crate) struct Record<'a> {
     pub(crate) operation: Option<String>,
 }
 
-/// A set of dependencies as it is read.
+/// A set of dependencies as it is read, without its targets.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Set<'a> {
     #[serde(borrow)]
     digest: Cow<'a, str>,
-    #[serde(borrow)]
-    targets: Cow<'a, str>,
 }
 
 /// The columns of a record, as [`Record`] has them.
-pub(crate) const RECORD_READ: [&str; 12] = [
+pub(crate) const RECORD_READ: [&str; 11] = [
     "address",
     "deposed",
     "provider",
@@ -100,12 +96,25 @@ pub(crate) const RECORD_READ: [&str; 12] = [
     "scope",
     "kind",
     "version",
-    "value",
     "sealed",
     "depends_on",
     "create_before_destroy",
     "epoch",
 ];
+
+/// The columns of a mark, as [`MarkText`] has them.
+pub(crate) const MARK_READ: [&str; 6] = ["address", "apart", "machine", "owner", "since", "reason"];
+
+/// A host that is set apart, as it is written.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub(crate) struct MarkText {
+    pub(crate) address: String,
+    apart: String,
+    machine: Option<String>,
+    owner: String,
+    since: String,
+    reason: Option<String>,
+}
 
 /// How the digests of sensitive values are written.
 #[derive(Debug, Deserialize, Serialize)]
@@ -122,6 +131,35 @@ pub(crate) struct Common {
     values: Decoder,
     /// The sets of dependencies by their digest.
     sets: HashMap<String, Arc<[Target]>>,
+}
+
+impl MarkText {
+    pub(crate) fn of(host: &Address, mark: &Mark) -> MarkText {
+        MarkText {
+            address: host.to_string(),
+            apart: mark.apart.word().to_owned(),
+            machine: mark.machine.as_deref().map(str::to_owned),
+            owner: mark.by.clone(),
+            since: mark.since.clone(),
+            reason: mark.reason.clone(),
+        }
+    }
+
+    /// Which host it is, and how it is set apart.
+    pub(crate) fn mark(self) -> Result<(Address, Mark), StoreError> {
+        let mark = Mark {
+            apart: self.apart()?,
+            machine: self.machine.map(Into::into),
+            by: self.owner,
+            since: self.since,
+            reason: self.reason,
+        };
+        Ok((address(&self.address)?, mark))
+    }
+
+    pub(crate) fn apart(&self) -> Result<Apart, StoreError> {
+        Apart::from_word(&self.apart).ok_or_else(|| damaged(&self.apart))
+    }
 }
 
 impl Key {
@@ -153,7 +191,7 @@ impl Columns {
 
 impl Common {
     /// Whose a record is, and what it says.
-    pub(crate) fn record(&mut self, row: &Record<'_>) -> Result<(Object, Recorded), StoreError> {
+    pub(crate) fn record(&mut self, row: &Record<'_>, value: &str) -> Result<(Object, Recorded), StoreError> {
         let object = self.object(&row.address, row.deposed)?;
         let Common { addresses, values, sets } = self;
         let scope = addresses.scope(&row.scope).ok_or_else(|| damaged(&row.scope))?;
@@ -170,7 +208,7 @@ impl Common {
             },
             kind: word(&row.kind),
             version: row.version,
-            value: values.value(&row.value).map_err(|e| damaged("a value").because(e))?,
+            value: values.value(value).map_err(|e| damaged("a value").because(e))?,
             sealed,
             depends_on: sets.get(&*row.depends_on).cloned().ok_or_else(|| damaged(&row.depends_on))?,
             create_before_destroy: row.create_before_destroy != 0,
@@ -187,8 +225,8 @@ impl Common {
     }
 
     /// Keeps a set of dependencies for the records that follow.
-    pub(crate) fn add_set(&mut self, set: &Set<'_>) -> Result<(), StoreError> {
-        let targets = self.targets(&set.targets)?;
+    pub(crate) fn add_set(&mut self, set: &Set<'_>, targets: &str) -> Result<(), StoreError> {
+        let targets = self.targets(targets)?;
         self.sets.insert(set.digest.clone().into_owned(), targets);
         Ok(())
     }
@@ -241,6 +279,19 @@ pub(crate) fn column<'r, T: Cell<'r>>(row: &'r Row, place: usize) -> Result<T, S
 
 pub(crate) fn json<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, StoreError> {
     serde_json::from_str(text).map_err(|e| damaged("JSON").because(e))
+}
+
+/// The columns of a row and the JSON beside them, see [`Connection::array`](crate::connection::Connection::array).
+pub(crate) fn halves<'a, T: Deserialize<'a>>(row: &'a str) -> Result<(T, &'a str), StoreError> {
+    let (columns, value) = row.split_once(WITHIN_ROW).ok_or_else(|| damaged("half a row"))?;
+    Ok((json(columns)?, value))
+}
+
+/// The rows of a chunk, see [`Connection::chunks`](crate::connection::Connection::chunks).
+pub(crate) fn each<'a, T: Deserialize<'a>>(
+    chunk: &'a str,
+) -> impl Iterator<Item = Result<(T, &'a str), StoreError>> {
+    chunk.split(BETWEEN_ROWS).filter(|row| !row.is_empty()).map(halves)
 }
 
 pub(crate) fn damaged(what: &str) -> StoreError {

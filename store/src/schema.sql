@@ -1,4 +1,4 @@
--- The tables of format 2, in SQLite as in PostgreSQL. Times are milliseconds since 1970, by the database's clock.
+-- The tables of format 3 but for those of `marks.sql`, in SQLite as in PostgreSQL. Times are milliseconds since 1970, by the database's clock.
 
 CREATE TABLE meta (
   format BIGINT NOT NULL

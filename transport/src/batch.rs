@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime};
 
 use fleet_engine::host::reach::Over;
-use fleet_engine::host::step::Content;
-use fleet_engine::host::{Act, Holder, Ledger, Probe, Reply, Step, Work};
+use fleet_engine::host::step::{Claim, Content};
+use fleet_engine::host::{Act, Holder, Holding, Ledger, Probe, Reply, Step, Work};
 use fleet_engine::resource::Error;
 use tokio::sync::oneshot;
 
@@ -92,7 +92,7 @@ impl Doing {
 
     /// Whether it takes the host or gives it back, so that the host need not be ours.
     fn settles_ownership(&self) -> bool {
-        self.work.steps.iter().any(|step| matches!(step.act, Act::Claim(_) | Act::Release(_)))
+        self.work.steps.iter().any(|step| of_ownership(&step.act).is_some())
     }
 
     fn hold(&self, slot: &str) -> Hold {
@@ -322,9 +322,10 @@ pub(crate) fn job(
     let listed = doing.work.listed.as_ref();
     let task = |at: usize| {
         let act = doing.work.steps[at].act.clone();
+        let claim = of_ownership(&act).map(|claim| ledger(session, doing, claim));
         let with = match &act {
+            _ if claim.is_some() => claim.unwrap_or(With::Nothing),
             Act::Edit { .. } => edited.get(&(segment.doing, at)).cloned().unwrap_or(With::Nothing),
-            Act::Claim(claim) | Act::Release(claim) => ledger(doing, &claim.slot),
             Act::Write { content, .. } => match (doing.staged.get(&at), content) {
                 (Some(staged), _) => With::Staged(staged.clone()),
                 (None, Content::Bytes(bytes)) => With::Sent(bytes.0.clone()),
@@ -345,15 +346,29 @@ pub(crate) fn job(
     }
 }
 
-fn ledger(doing: &Doing, slot: &str) -> With {
-    let claim = chance::name();
-    let hold = doing.hold(slot);
+/// Whose a host becomes or stays, if that is what an act is about.
+fn of_ownership(act: &Act) -> Option<&Claim> {
+    match act {
+        Act::Claim(claim) | Act::Release(claim) | Act::Mark(claim) | Act::TakeOver { claim, .. } => {
+            Some(claim)
+        }
+        _ => None,
+    }
+}
+
+fn ledger(session: &Session, doing: &Doing, of: &Claim) -> With {
+    let claim = of.mark.as_ref().map_or_else(chance::name, |mark| mark.claim.clone());
+    let hold = doing.hold(&of.slot);
     let text = Ledger {
         lineage: hold.lineage.clone(),
         slot: hold.slot.clone(),
         claim: claim.clone(),
         fence: hold.fence,
-        state: "owned".to_owned(),
+        epoch: match &of.mark {
+            Some(mark) => one_line(&mark.epoch),
+            None => session.host_key.clone().unwrap_or_default(),
+        },
+        state: of.mark.as_ref().map_or(Holding::Owned, |mark| mark.state),
         since: humantime::format_rfc3339_seconds(SystemTime::now()).to_string(),
         by: one_line(&doing.holder.by),
     }
@@ -385,9 +400,16 @@ fn sound(act: &Act) -> Result<(), Error> {
         Act::Run { program, arguments, .. } => {
             [program].into_iter().chain(arguments).map(String::as_str).collect()
         }
-        Act::Claim(claim) | Act::Release(claim) => {
+        Act::Claim(claim) | Act::Release(claim) | Act::Mark(claim) | Act::TakeOver { claim, .. } => {
             sound_path(&claim.ledger)?;
-            Vec::new()
+            // The name of a claim is also that of a file.
+            let is_name = |name: &str| {
+                !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
+            };
+            if claim.mark.as_ref().is_some_and(|mark| !is_name(&mark.claim)) {
+                return Err(Error::permanent("the name of a claim has letters, digits and `-` only"));
+            }
+            claim.mark.iter().map(|mark| &*mark.epoch).collect()
         }
         Act::Reboot { boot } => vec![boot],
         Act::UserScript { .. } => Vec::new(),

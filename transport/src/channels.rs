@@ -94,6 +94,10 @@ impl Hosts for Channels {
         Arc::new(Reading(self.host(reach)))
     }
 
+    fn meet(&self, reach: &Reach) -> Arc<dyn HostReader> {
+        Arc::new(Reading(Arc::new(Host::new(reach.clone(), self.shared.clone()))))
+    }
+
     fn writer(&self, reach: &Reach, holder: &Holder) -> Arc<dyn HostWriter> {
         Arc::new(Writing(self.host(reach), holder.clone()))
     }
@@ -102,6 +106,10 @@ impl Hosts for Channels {
 impl HostReader for Reading {
     fn ask(&self, probes: Vec<Probe>) -> BoxFuture<'_, Vec<Result<Reply, Error>>> {
         Box::pin(self.0.ask(probes))
+    }
+
+    fn root(&self) -> String {
+        self.0.prefix()
     }
 }
 

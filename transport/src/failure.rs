@@ -68,10 +68,10 @@ pub(crate) fn not_listed(ledger: &str, section: &Section) -> Error {
 /// A step was not done.
 pub(crate) fn of_step(act: &Act, slot: &str, section: &Section) -> Error {
     match (act, &*section.word) {
-        (Act::Claim(claim) | Act::Release(claim), TAKEN) => {
+        (Act::Claim(claim) | Act::Release(claim) | Act::Mark(claim) | Act::TakeOver { claim, .. }, TAKEN) => {
             not_held(Whose::Others, slot, &claim.ledger, &section.body)
         }
-        (Act::Claim(claim) | Act::Release(claim), STALE) => {
+        (Act::Claim(claim) | Act::Release(claim) | Act::Mark(claim) | Act::TakeOver { claim, .. }, STALE) => {
             not_held(Whose::Newer, slot, &claim.ledger, &section.body)
         }
         (Act::Write { path, .. }, UNCHECKED) => {
@@ -110,9 +110,10 @@ fn what(act: &Act) -> String {
         Act::Run { program, .. } => format!("`{program}` failed"),
         Act::UserScript { .. } => "the script failed".to_owned(),
         Act::Reboot { .. } => "the host cannot be started anew".to_owned(),
-        Act::Claim(claim) => {
+        Act::Claim(claim) | Act::TakeOver { claim, .. } => {
             format!("the host cannot be claimed: its ledger `{}` cannot be made", claim.ledger)
         }
+        Act::Mark(claim) => format!("the ledger `{}` of the host cannot be changed", claim.ledger),
         Act::Release(claim) => format!("the host cannot be given back: its ledger `{}` stays", claim.ledger),
     }
 }

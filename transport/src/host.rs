@@ -24,6 +24,7 @@ pub(crate) struct Host {
     pub(crate) reach: Reach,
     shared: Arc<Shared>,
     inbox: Mutex<Inbox>,
+    prefix: Arc<Mutex<String>>,
 }
 
 enum Inbox {
@@ -41,7 +42,7 @@ enum Request {
 
 impl Host {
     pub(crate) fn new(reach: Reach, shared: Arc<Shared>) -> Host {
-        Host { reach, shared, inbox: Mutex::new(Inbox::Unopened) }
+        Host { reach, shared, inbox: Mutex::new(Inbox::Unopened), prefix: Arc::default() }
     }
 
     pub(crate) async fn ask(&self, probes: Vec<Probe>) -> Vec<Result<Reply, Error>> {
@@ -64,6 +65,11 @@ impl Host {
         answered.await.unwrap_or_else(|_| Err(closed()))
     }
 
+    /// What stands before every path, as far as the host was asked.
+    pub(crate) fn prefix(&self) -> String {
+        self.prefix.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
     /// Ends the connection once all that was handed over is done.
     pub(crate) async fn close(&self) {
         let inbox = {
@@ -80,7 +86,7 @@ impl Host {
         let mut inbox = self.inbox.lock().unwrap_or_else(PoisonError::into_inner);
         if matches!(*inbox, Inbox::Unopened) {
             let (sender, receiver) = unbounded_channel();
-            let session = Session::new(self.reach.clone(), self.shared.clone());
+            let session = Session::new(self.reach.clone(), self.shared.clone(), self.prefix.clone());
             let span = tracing::debug_span!("host", slot = &*self.reach.slot);
             *inbox = Inbox::Open(sender, tokio::spawn(run(session, receiver).instrument(span)));
         }

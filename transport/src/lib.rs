@@ -1,4 +1,4 @@
-//! The way out for all providers: to hosts over OpenSSH, and to this machine by the same path.
+//! The way out for all providers: to hosts over OpenSSH, to this machine by the same path, and to APIs over HTTP.
 //!
 //! 1. [`script`]: questions and steps → the text of a shell script, and what it printed → answers. Pure.
 //! 2. [`road`]: what starts commands on a host; [`ssh`] connects, over the real client
@@ -6,13 +6,14 @@
 //! 4. [`session`]: one round trip with a host; [`upload`] takes what is too long for it
 //! 5. [`batch`]: questions and works that travel together; [`prepare`] sees to what they need, [`host`] collects them
 //!
-//! [`Channels`] is all of it: the hosts of a run.
+//! [`Channels`] is all of it: the hosts of a run. Beside it, [`http`] leads to APIs.
 
 mod batch;
 mod chance;
 mod channels;
 mod failure;
 mod host;
+pub mod http;
 mod limit;
 mod link;
 mod prepare;

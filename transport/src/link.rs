@@ -9,6 +9,7 @@ use fleet_engine::resource::Error;
 use tokio::sync::Semaphore;
 
 use crate::road::Road;
+use crate::script::Root;
 use crate::shell::Shell;
 use crate::ssh::{Master, Masters};
 use crate::upload::Digests;
@@ -29,6 +30,7 @@ pub(crate) struct Shared {
 pub(crate) struct Link {
     pub(crate) road: Road,
     pub(crate) line: Line,
+    pub(crate) root: Root,
     /// Whether root is logged in.
     pub(crate) is_root: bool,
     pub(crate) user: Shell,
@@ -53,9 +55,14 @@ impl Link {
             }
         };
         line.lineage.clone_from(&reach.lineage);
-        let user = Shell::open(&road, &reach.root, line.user.is_empty()).await?;
+        // The environment on this machine is that of whoever runs fleet, who did not mean it.
+        let root = match &reach.over {
+            Over::Ssh(_) if reach.root.is_empty() => Root::OfSession,
+            _ => Root::Given(reach.root.clone()),
+        };
+        let user = Shell::open(&road, root.clone(), line.user.is_empty()).await?;
         let is_root = line.user == "root";
-        Ok(Link { road, line, is_root, user, master })
+        Ok(Link { road, line, root, is_root, user, master })
     }
 
     /// Learns who is logged in, from what `id` says: `uid=501(m1) gid=…`. Something that a login shell printed may stand

@@ -72,14 +72,18 @@ impl Road {
 
     /// Runs a command that reads this, and waits for its end.
     pub(crate) async fn feed(&self, words: &[&str], input: &[u8]) -> Result<Ended, Error> {
-        let mut channel = self.open(words).await?;
-        // It may end without reading everything; its status says why.
-        let _ = channel.stdin.write_all(input).await;
-        Ok(channel.ended().await)
+        Ok(self.open(words).await?.fed(input).await)
     }
 }
 
 impl Channel {
+    /// Gives the command something to read, and waits for its end.
+    pub(crate) async fn fed(mut self, input: &[u8]) -> Ended {
+        // It may end without reading everything; its status says why.
+        let _ = self.stdin.write_all(input).await;
+        self.ended().await
+    }
+
     /// Waits for the end.
     pub(crate) async fn ended(self) -> Ended {
         let Channel { stdin, mut stdout, mut stderr, process } = self;

@@ -1,7 +1,7 @@
 //! A session with one host: connects when it is needed, and again when it has to; one round trip at a time.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use fleet_engine::host::probe::{Answer, Content, File, Found, Line, What};
@@ -31,7 +31,9 @@ pub(crate) struct Session {
     pub(crate) shared: Arc<Shared>,
     link: Option<Link>,
     /// What the host proved to be when it was first met in this run.
-    host_key: Option<String>,
+    pub(crate) host_key: Option<String>,
+    /// What stands before every path, as the host said last.
+    prefix: Arc<Mutex<String>>,
     sudo: Sudo,
     /// A name for what this run uploads.
     run: String,
@@ -73,12 +75,13 @@ struct Part {
 }
 
 impl Session {
-    pub(crate) fn new(reach: Reach, shared: Arc<Shared>) -> Session {
+    pub(crate) fn new(reach: Reach, shared: Arc<Shared>, prefix: Arc<Mutex<String>>) -> Session {
         Session {
             reach,
             shared,
             link: None,
             host_key: None,
+            prefix,
             sudo: Sudo::default(),
             run: chance::name()[..12].to_owned(),
             uploads: 0,
@@ -124,9 +127,9 @@ impl Session {
     pub(crate) async fn upload(&mut self, source: Source) -> Result<String, Error> {
         let Some(link) = &self.link else { return Err(cut("")) };
         self.uploads += 1;
-        let (ledger, name) = (format!("{}{}", self.reach.root, self.reach.ledger), self.uploads.to_string());
-        let path = format!("{}.up-{}-{name}", self.reach.ledger, self.run);
-        let uploaded = upload(&link.road, &ledger, &self.run, &name, source).await;
+        let (ledger, name) = (&self.reach.ledger, self.uploads.to_string());
+        let path = format!("{ledger}.up-{}-{name}", self.run);
+        let uploaded = upload(&link.road, &link.root, ledger, &self.run, &name, source).await;
         if let Err(error) = uploaded {
             self.litter.push(path);
             if error.transient {
@@ -149,12 +152,12 @@ impl Session {
         };
         let lookers_are_root = self.sudo.is_free();
         let (user, root) = (part(false, true), part(true, lookers_are_root));
-        let Link { road, user: shell, .. } = link;
+        let Link { road, root: prefix, user: shell, .. } = link;
         let user_part = async {
             let is_needed = user.is_needed() || shell.is_new();
             if is_needed { Some(shell.exchange(&user.body, user.works(), user.patience).await) } else { None }
         };
-        let Reach { root: prefix, sudo_password, .. } = &self.reach;
+        let sudo_password = &self.reach.sudo_password;
         let sudo = &mut self.sudo;
         let root_part = async {
             if !root.is_needed() {
@@ -185,6 +188,7 @@ impl Session {
         if let Some(exchange) = said {
             if let Some(hello) = &exchange.hello {
                 link.greet(hello);
+                self.prefix.lock().unwrap_or_else(PoisonError::into_inner).clone_from(&link.user.prefix);
             }
             is_broken = exchange.end != End::Whole;
             if matches!(exchange.end, End::Late(_)) {
@@ -391,7 +395,8 @@ fn sound(probe: &Probe) -> Result<(), Error> {
     probe.reads().iter().try_for_each(|read| match read {
         Read::Path(path, _) | Read::Names(path) | Read::Tree(path) | Read::Inside(path) => sound_path(path),
         Read::Tool(_, operands) if operands.iter().any(|word| word.as_str().contains('\0')) => Err(no_text()),
-        Read::Line | Read::Tool(..) | Read::UserScript(_) => Ok(()),
+        Read::Processes(expression) if expression.contains('\0') => Err(no_text()),
+        Read::Line | Read::Tool(..) | Read::Processes(_) | Read::UserScript(_) => Ok(()),
     })
 }
 

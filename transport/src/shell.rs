@@ -9,7 +9,7 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::chance;
 use crate::road::{Channel, Road};
-use crate::script::{self, Frame, LOADER, Section, sections};
+use crate::script::{self, Frame, LOADER, Root, Section, sections};
 
 /// How long complaints may lag behind answers.
 const LAG: Duration = Duration::from_secs(5);
@@ -18,14 +18,15 @@ const LAG: Duration = Duration::from_secs(5);
 pub(crate) struct Shell {
     channel: Channel,
     mark: String,
-    /// What stands before every path.
-    root: String,
+    root: Root,
     /// Whether nobody knows yet who it runs as.
     asks_who: bool,
     /// Whether it knows the functions of questions, and those of steps.
     knows: (bool, bool),
     /// Its number on the host, once it said so.
     pub(crate) number: Option<String>,
+    /// What stands before every path, once it said so.
+    pub(crate) prefix: String,
 }
 
 /// What came back.
@@ -51,15 +52,15 @@ pub(crate) enum End {
 
 impl Shell {
     /// A shell as whoever is logged in, which says who that is if nobody knows.
-    pub(crate) async fn open(road: &Road, root: &str, asks_who: bool) -> Result<Shell, Error> {
+    pub(crate) async fn open(road: &Road, root: Root, asks_who: bool) -> Result<Shell, Error> {
         let channel = road.open(&["/bin/sh", "-c", LOADER]).await?;
         Ok(Shell { asks_who, ..Shell::over(channel, root) })
     }
 
     /// A shell at the other end of a channel, in which the loader runs or will run.
-    pub(crate) fn over(channel: Channel, root: &str) -> Shell {
-        let (mark, root) = (chance::name(), root.to_owned());
-        Shell { channel, mark, root, asks_who: false, knows: (false, false), number: None }
+    pub(crate) fn over(channel: Channel, root: Root) -> Shell {
+        let (mark, prefix) = (chance::name(), String::new());
+        Shell { channel, mark, root, asks_who: false, knows: (false, false), number: None, prefix }
     }
 
     /// A frame with all that the shell does not know yet.
@@ -68,7 +69,7 @@ impl Shell {
         if !self.knows.0 {
             frame.push(&script::start(&self.mark, &self.root));
             // A process less, where a user was said to log in.
-            frame.push(if self.asks_who { "hello\n" } else { "x $$\n" });
+            frame.push(if self.asks_who { "hello\n" } else { "x $$ \"$R\"\n" });
         }
         if works && !self.knows.1 {
             frame.push(script::start_work());
@@ -115,7 +116,8 @@ impl Shell {
         let mut hello = None;
         if is_first && !sections.is_empty() {
             let section = sections.remove(0);
-            self.number = Some(section.word);
+            let (number, prefix) = section.word.split_once(' ').unwrap_or((&section.word, ""));
+            (self.number, self.prefix) = (Some(number.to_owned()), prefix.to_owned());
             hello = Some(String::from_utf8_lossy(&section.body).into_owned());
         }
         Exchange { hello, sections, end }

@@ -8,14 +8,16 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::timeout;
 
 use crate::failure::{cut, short};
-use crate::road::{Channel, Road};
-use crate::script::{Frame, LOADER};
+use crate::road::{Channel, Ended, Road};
+use crate::script::{Frame, LOADER, Root};
 use crate::shell::{End, Exchange, Shell};
 
-/// Starts the loader, `$0`, as root without a password.
-const FREE: &str = r#"if [ "$(id -u)" = 0 ]; then exec /bin/sh -c "$0"; fi; exec sudo -n /bin/sh -c "$0""#;
+/// Starts the loader, `$0`, as root without a password. Its name hands on what stands before every path.
+const FREE: &str = r#"p=${FLEET_ROOT:-/bin/sh}; if [ "$(id -u)" = 0 ]; then exec /bin/sh -c "$0" "$p"; fi; exec sudo -n /bin/sh -c "$0" "$p""#;
+/// Starts `$0` as root, by the password.
+const PAID: &str = r#"exec sudo -k -S -p "" /bin/sh -c "$0" "$1" "${FLEET_ROOT:-/bin/sh}""#;
 /// Says that it is root, and starts the loader.
-const READY: &str = r#"echo fleet-root; exec /bin/sh -c "$0""#;
+const READY: &str = r#"echo fleet-root; exec /bin/sh -c "$0" "$1""#;
 const GREETING: &[u8] = b"fleet-root\n";
 /// How long `sudo` may take. It makes those wait who gave a wrong password.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -63,7 +65,7 @@ impl Sudo {
     pub(crate) async fn exchange(
         &mut self,
         road: &Road,
-        root: &str,
+        root: &Root,
         password: Option<&Secret>,
         who: Who,
         body: &Frame,
@@ -72,7 +74,7 @@ impl Sudo {
         let works = who == Who::Worker;
         if self.shell.is_none() && self.is_free() {
             let channel = road.open(&["/bin/sh", "-c", FREE, LOADER]).await?;
-            let mut shell = Shell::over(channel, root);
+            let mut shell = Shell::over(channel, root.handed_on());
             let exchange = shell.exchange(body, works, patience).await;
             match &exchange.end {
                 End::Cut(why) if exchange.hello.is_none() && why.contains("sudo") => {
@@ -89,7 +91,7 @@ impl Sudo {
             return Err(self.unseen());
         }
         if self.shell.is_none() {
-            self.shell = Some(Shell::over(self.by_password(road, password).await?, root));
+            self.shell = Some(Shell::over(self.by_password(road, password).await?, root.handed_on()));
             self.by_password = true;
         }
         match &mut self.shell {
@@ -110,12 +112,15 @@ impl Sudo {
         let line = format!("{password}\n");
         if self.password.is_none() {
             // A try that ends with its first line: `sudo` would take whatever follows a wrong password for another.
-            let tried = road.feed(&["sudo", "-k", "-S", "-p", "", "/bin/sh", "-c", ":"], line.as_bytes());
-            let ended = timeout(PATIENCE, tried).await.map_err(|_| cut("sudo did not answer"))??;
-            self.password = Some(match ended.status {
-                Some(0) => Ok(()),
-                None => return Err(cut(&ended.complaint)),
-                Some(_) => Err(refused(&ended.complaint).help(
+            let words = ["sudo", "-k", "-S", "-p", "", "/bin/sh", "-c", ":"];
+            let channel = road.open(&words).await?;
+            // From here on it may have arrived, whatever becomes of the answer or of whoever waits for it.
+            self.password = Some(Err(untold("")));
+            self.password = Some(match timeout(PATIENCE, channel.fed(line.as_bytes())).await {
+                Err(_) => Err(untold(": `sudo` did not answer")),
+                Ok(Ended { status: Some(0), .. }) => Ok(()),
+                Ok(Ended { status: None, complaint }) => Err(untold(&because(&complaint))),
+                Ok(Ended { status: Some(_), complaint }) => Err(refused(&complaint).help(
                     "see that the password is right and that the user may use `sudo`; it is not tried again in this run",
                 )),
             });
@@ -123,8 +128,7 @@ impl Sudo {
         if let Some(Err(error)) = &self.password {
             return Err(error.clone());
         }
-        let words = ["sudo", "-k", "-S", "-p", "", "/bin/sh", "-c", READY, LOADER];
-        let mut channel = road.open(&words).await?;
+        let mut channel = road.open(&["/bin/sh", "-c", PAID, READY, LOADER]).await?;
         let greeted = async {
             channel.stdin.write_all(line.as_bytes()).await.ok()?;
             channel.stdin.flush().await.ok()?;
@@ -136,15 +140,29 @@ impl Sudo {
         };
         match timeout(PATIENCE, greeted).await {
             Ok(Some(())) => Ok(channel),
-            _ => {
-                let ended = timeout(PATIENCE, channel.ended()).await;
-                Err(refused(&ended.map(|ended| ended.complaint).unwrap_or_default()))
-            }
+            // The password is known to be right, so that a connection that broke is no refusal.
+            _ => match timeout(PATIENCE, channel.ended()).await {
+                Ok(Ended { status: Some(_), complaint }) => Err(refused(&complaint)
+                    .help("see what `sudo` notes on the host; it took the same password a moment before")),
+                Ok(Ended { status: None, complaint }) => Err(cut(&complaint)),
+                Err(_) => Err(cut("`sudo` did not answer")),
+            },
         }
     }
 }
 
 fn refused(why: &str) -> Error {
-    let why = if why.is_empty() { String::new() } else { format!(": {}", short(why)) };
-    Error::permanent(format!("`sudo` refused to become root{why}"))
+    Error::permanent(format!("`sudo` refused to become root{}", because(why)))
+}
+
+/// The password was sent, and nobody knows whether it was right.
+fn untold(why: &str) -> Error {
+    Error::permanent(format!("the password for `sudo` was sent, but nobody knows whether it was taken{why}"))
+        .help(
+            "it is not sent again in this run, because accounts lock; see that it is right, then apply again",
+        )
+}
+
+fn because(why: &str) -> String {
+    if why.is_empty() { String::new() } else { format!(": {}", short(why)) }
 }

@@ -17,10 +17,11 @@ use tokio::time::timeout;
 use crate::chance::hex;
 use crate::failure::{cut, short};
 use crate::road::Road;
+use crate::script::Root;
 
 /// What receives an upload: the ledger, a name for this run, a name for the file, and how it travels, a line each; then
-/// the content. What other runs left behind goes.
-const RECEIVER: &str = r#"umask 077; IFS= read -r b; IFS= read -r r; IFS= read -r n; IFS= read -r z; for f in "$b".up-*; do case $f in "$b.up-$r-"*) ;; *) rm -f -- "$f";; esac; done; if [ "$z" = gzip ]; then exec gzip -dc >"$b.up-$r-$n"; else exec cat >"$b.up-$r-$n"; fi"#;
+/// the content. `p` stands before the path of the ledger. What other runs left behind goes.
+const RECEIVER: &str = r#"umask 077; IFS= read -r b; b=$p$b; IFS= read -r r; IFS= read -r n; IFS= read -r z; for f in "$b".up-*; do case $f in "$b.up-$r-"*) ;; *) rm -f -- "$f";; esac; done; if [ "$z" = gzip ]; then exec gzip -dc >"$b.up-$r-$n"; else exec cat >"$b.up-$r-$n"; fi"#;
 
 /// How much is read and sent at once.
 const PIECE: usize = 256 << 10;
@@ -66,6 +67,7 @@ impl Digests {
 /// Brings something to the host.
 pub(crate) async fn upload(
     road: &Road,
+    root: &Root,
     ledger: &str,
     run: &str,
     name: &str,
@@ -74,7 +76,11 @@ pub(crate) async fn upload(
     if ledger.contains('\n') {
         return Err(Error::permanent("nothing can be uploaded beside a ledger whose name has several lines"));
     }
-    let mut channel = road.open(&["/bin/sh", "-c", RECEIVER]).await?;
+    let (prefix, ledger) = match root {
+        Root::Given(root) => ("p=", format!("{root}{ledger}")),
+        Root::OfSession | Root::HandedOn => ("p=${FLEET_ROOT-}", ledger.to_owned()),
+    };
+    let mut channel = road.open(&["/bin/sh", "-c", &format!("{prefix}; {RECEIVER}")]).await?;
     let (sender, mut pieces) = mpsc::channel::<io::Result<Vec<u8>>>(4);
     let squeeze = matches!(road, Road::Ssh(_));
     let reading = tokio::task::spawn_blocking(move || read(&source, squeeze, &sender));

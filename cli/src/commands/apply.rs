@@ -50,23 +50,57 @@ pub(crate) struct ApplyArgs {
 }
 
 /// What the user allows.
-#[derive(Debug, clap::Args)]
-pub(super) struct Given {
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct Given {
     /// Do not ask
     #[arg(long)]
     auto_approve: bool,
     /// How many steps may touch the world at once
     #[arg(long, value_name = "N", default_value_t = Pace::default().parallelism)]
     parallelism: usize,
+    /// What to do where a VM or a job of CI runs on a host that is to be given back, replaced or started anew
+    #[arg(long, value_enum, value_name = "WHAT", default_value_t = WhenBusy::Refuse)]
+    when_busy: WhenBusy,
+    /// How long to wait for such work to end, with `--when-busy wait`
+    #[arg(long, value_name = "DURATION", value_parser = humantime::parse_duration, default_value = "1h")]
+    busy_timeout: Duration,
     /// How long a step may take, such as `10m`
     #[arg(long, value_name = "DURATION", value_parser = humantime::parse_duration)]
     step_timeout: Option<Duration>,
     #[command(flatten)]
-    hosts: HostArgs,
+    pub(crate) hosts: HostArgs,
     #[command(flatten)]
-    lock: LockArgs,
+    pub(crate) lock: LockArgs,
     #[command(flatten)]
     progress: ProgressArgs,
+}
+
+/// What to do with hosts where somebody's work runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum WhenBusy {
+    /// Leave the host alone, say what runs there, and fail
+    Refuse,
+    /// Wait until it has ended
+    Wait,
+    /// Go on, whatever becomes of it
+    Proceed,
+}
+
+impl Given {
+    /// The same, where nobody is asked.
+    pub(crate) fn approved(&self) -> Given {
+        Given { auto_approve: true, ..self.clone() }
+    }
+
+    /// How much at once, and for how long.
+    fn pace(&self) -> Pace {
+        let when_busy = match self.when_busy {
+            WhenBusy::Refuse => fleet_engine::apply::WhenBusy::Refuse,
+            WhenBusy::Wait => fleet_engine::apply::WhenBusy::Wait(self.busy_timeout),
+            WhenBusy::Proceed => fleet_engine::apply::WhenBusy::Proceed,
+        };
+        Pace { parallelism: self.parallelism, timeout: self.step_timeout, when_busy, ..Pace::default() }
+    }
 }
 
 pub(crate) fn apply(env: &mut Env, args: &ApplyArgs) -> Result<Exit, Failure> {
@@ -82,7 +116,7 @@ pub(crate) fn apply(env: &mut Env, args: &ApplyArgs) -> Result<Exit, Failure> {
 }
 
 /// Plans, asks unless approved, and applies, wave by wave.
-pub(super) fn converge(
+pub(crate) fn converge(
     env: &mut Env,
     variables: &VariableArgs,
     options: Options,
@@ -95,7 +129,11 @@ pub(super) fn converge(
     if let Some(reviewed) = reviewed {
         site.plan_as_of(reviewed.planned_at()?);
     }
-    let command = if options.imports.is_empty() { command_of(options.goal) } else { "import" };
+    let command = match (options.imports.is_empty(), options.machines.is_empty()) {
+        (false, _) => "import",
+        (_, false) => "host adopt",
+        _ => command_of(options.goal),
+    };
     let name = format!("fleet {command}");
     let database = site.runtime.block_on(memory::open(env, &site.place, &name, given.lock))?;
     let progress = Progress::start(env, &given.progress, command, Arc::new(site.clock))?;
@@ -161,7 +199,7 @@ fn waves(
 ) -> Result<Exit, Failure> {
     let Run { database, progress, .. } = *run;
     let interrupt = Interrupt::new();
-    let pace = Pace { parallelism: given.parallelism, timeout: given.step_timeout, ..Pace::default() };
+    let pace = given.pace();
     let mut signals = None;
     let n_excluded = options.excludes.len();
     let mut wave = 1;
@@ -178,7 +216,7 @@ fn waves(
                 return Ok(Exit::Failed);
             }
         };
-        let document = site.document(&planned, &options);
+        let document = site.document(&planned, &options, false);
         if let Some(reviewed) = reviewed.filter(|_| wave == 1) {
             if options.excludes.len() > n_excluded {
                 reviewed.covers(&document)?;
@@ -196,14 +234,17 @@ fn waves(
         let is_blocked = document.is_blocked();
         let (changes, waits) = (planned.plan.changes_anything(), !planned.plan.deferred.is_empty());
         let is_approved = given.auto_approve || (reviewed.is_some() && wave == 1);
-        // Who imports has said what to take in.
-        let asks = !document.summary.is_empty() && options.imports.is_empty() && !is_approved;
+        // Who imports or adopts has said what to take in.
+        let is_said = !options.imports.is_empty() || !options.machines.is_empty();
+        let asks = !document.summary.is_empty() && !is_said && !is_approved;
         if asks && given.progress.json {
             return Err(refused("with `--json` nobody is asked", wave, "add `--auto-approve`"));
         }
         if asks && !ask(env, options.goal)? {
             return Err(refused("not approved", wave, "answer `yes`, or use `--auto-approve`"));
         }
+        // It was shown, and takes as much room as the work that follows.
+        drop(document);
         let lineage = planned.state.lineage.as_deref().unwrap_or_default().to_owned();
         let holder = Holder { lineage, fence: database.fence(), by: database.holder().to_string() };
         let running = Running { store: database, listener: progress, interrupt: &interrupt, holder, pace };

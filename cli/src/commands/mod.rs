@@ -5,14 +5,18 @@ use crate::{Env, Exit, Failure};
 mod apply;
 mod completions;
 mod console;
+mod demo;
 mod destroy;
 mod fmt;
 mod graph;
+mod host;
 mod import;
 mod init;
+mod lab;
 mod lock;
 mod output;
 mod plan;
+mod pool;
 mod providers;
 mod show;
 mod ssh;
@@ -34,9 +38,13 @@ pub(crate) enum Command {
     Destroy(destroy::DestroyArgs),
     Import(import::ImportArgs),
     Output(output::OutputArgs),
+    Host(host::HostArgs),
+    Pool(pool::PoolArgs),
     Ssh(ssh::SshArgs),
     State(state::StateArgs),
     Lock(lock::LockArgs),
+    Lab(lab::LabArgs),
+    Demo(demo::DemoArgs),
     Providers(providers::ProvidersArgs),
     Completions(completions::CompletionsArgs),
     Version(version::VersionArgs),
@@ -57,9 +65,13 @@ impl Command {
             Command::Destroy(args) => destroy::destroy(env, args),
             Command::Import(args) => import::import(env, args),
             Command::Output(args) => output::output(env, args),
+            Command::Host(args) => host::host(env, args),
+            Command::Pool(args) => pool::pool(env, args),
             Command::Ssh(args) => ssh::ssh(env, args),
             Command::State(args) => state::state(env, args),
             Command::Lock(args) => lock::lock(env, args),
+            Command::Lab(args) => lab::lab(env, args),
+            Command::Demo(args) => demo::demo(env, args),
             Command::Providers(args) => providers::providers(env, args),
             Command::Completions(args) => completions::completions(env, args),
             Command::Version(args) => version::version(env, args),

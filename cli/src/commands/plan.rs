@@ -67,7 +67,7 @@ pub(crate) fn plan(env: &mut Env, args: &PlanArgs) -> Result<Exit, Failure> {
             return Ok(Exit::Failed);
         }
     };
-    let document = site.document(&planned, &options);
+    let document = site.document(&planned, &options, args.out.is_some() || args.format.is_for_programs());
     publish::print(env, &document, &args.format)?;
     if let Some(path) = &args.out {
         publish::save(env, &document, path)?;

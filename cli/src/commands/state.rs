@@ -7,6 +7,7 @@ mod migrate;
 mod mv;
 mod pull;
 mod push;
+mod rebuild;
 mod rm;
 mod show;
 
@@ -15,10 +16,10 @@ use crate::{Env, Exit, Failure};
 /// Look at what fleet remembers, and put it right by hand
 ///
 /// The state says where to find what was made; what is really there is looked at by every plan. So a state that is
-/// wrong or lost destroys nothing, and `fleet import` brings back what it forgot.
+/// wrong or lost destroys nothing; `fleet state rebuild` brings it back from what hosts know, `fleet import` the rest.
 ///
 /// Commands that read take no lock and leave no trace. Those that write take the lock, and the history tells of them.
-/// All of them need the configuration only as far as its `settings`.
+/// All of them but `rebuild` need the configuration only as far as its `settings`.
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct StateArgs {
@@ -36,6 +37,7 @@ enum Part {
     Push(push::PushArgs),
     History(history::HistoryArgs),
     Migrate(migrate::MigrateArgs),
+    Rebuild(rebuild::RebuildArgs),
 }
 
 pub(crate) fn state(env: &mut Env, args: &StateArgs) -> Result<Exit, Failure> {
@@ -48,5 +50,6 @@ pub(crate) fn state(env: &mut Env, args: &StateArgs) -> Result<Exit, Failure> {
         Part::Push(args) => push::push(env, args),
         Part::History(args) => history::history(env, args),
         Part::Migrate(args) => migrate::migrate(env, args),
+        Part::Rebuild(args) => rebuild::rebuild(env, args),
     }
 }

@@ -5,7 +5,7 @@ use std::process::{Child, Command, Output, Stdio};
 
 use fleet_cli::Env;
 
-use super::support::{Site, providers};
+use super::support::{Site, providers_in};
 
 /// Tells the test program to be `fleet`, with these arguments as JSON.
 const ARGUMENTS: &str = "FLEET_TEST_ARGUMENTS";
@@ -66,7 +66,7 @@ fn becomes_fleet() {
     let Ok(arguments) = std::env::var(ARGUMENTS) else { return };
     let arguments: Vec<String> = serde_json::from_str(&arguments).unwrap();
     let arguments = std::iter::once("fleet".to_owned()).chain(arguments).map(Into::into);
-    let exit = fleet_cli::run(arguments, Env { providers, ..Env::of_process() });
+    let exit = fleet_cli::run(arguments, Env { providers: providers_in, ..Env::of_process() });
     std::io::stdout().flush().unwrap();
     std::process::exit(exit.code().into());
 }

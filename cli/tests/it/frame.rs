@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use fleet_cli::{Env, Exit, Output, Terminal};
 
-use crate::support::{Site, providers};
+use crate::support::{Site, providers_in};
 
 #[test]
 fn version_is_said_in_two_ways() {
@@ -66,7 +66,7 @@ fn a_reader_that_goes_away_is_no_drama() {
         stdout: Box::new(Gone),
         stderr: Output::new(Gone),
         terminal: Terminal::default(),
-        providers,
+        providers: providers_in,
     };
     assert_eq!(fleet_cli::run(["fleet", "completions", "zsh"].map(Into::into), env), Exit::Failed);
 }

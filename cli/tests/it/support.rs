@@ -1,5 +1,6 @@
 //! A directory of its own for each test, and what commands printed in it.
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -15,7 +16,12 @@ pub(crate) struct Site {
 
 /// All providers, and the test provider.
 pub(crate) fn providers(directory: PathBuf) -> Registry {
-    fleet_providers::builtin(directory).with(fleet_test_provider::Test)
+    providers_in(directory, &BTreeMap::new())
+}
+
+/// The same, with what their settings leave out in an environment.
+pub(crate) fn providers_in(directory: PathBuf, environment: &BTreeMap<String, String>) -> Registry {
+    fleet_providers::builtin(directory, environment).with(fleet_test_provider::Test)
 }
 
 /// What a command did.
@@ -84,7 +90,7 @@ impl Site {
             stdout: Box::new(stdout.clone()),
             stderr: Output::new(stderr.clone()),
             terminal: Terminal::default(),
-            providers,
+            providers: providers_in,
         };
         let args = std::iter::once("fleet").chain(args.iter().copied()).map(OsString::from);
         let exit = fleet_cli::run(args, env);

@@ -56,9 +56,6 @@ fn the_sample_fleet_lacks_nothing_but_kinds() {
     assert_eq!(
         told,
         [
-            "unknown provider `scaleway`",
-            "unknown resource kind `scaleway_ssh_key`",
-            "unknown pool kind `scaleway`",
             "unknown resource kind `macos_hostname`",
             "unknown resource kind `macos_pf_anchor`",
             "unknown resource kind `macos_signed_binary`",

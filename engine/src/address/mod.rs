@@ -112,6 +112,12 @@ impl ScopePath {
         if keyed { ScopePath(self.0.iter().map(ScopeStep::without_key).collect()) } else { self.clone() }
     }
 
+    /// A slot of a fleet.
+    #[must_use]
+    pub fn of_slot(fleet: Arc<str>, key: Key) -> ScopePath {
+        ScopePath([ScopeStep::Fleet(fleet, Some(key))].into())
+    }
+
     /// Reads the name of a slot, `fleet.runners[0]` or `runners[0]`.
     #[must_use]
     pub fn slot_named(text: &str) -> Option<ScopePath> {
@@ -179,7 +185,7 @@ impl fmt::Display for ScopeStep {
             ScopeStep::Module(name, key) => ("module", name, key),
             ScopeStep::Fleet(name, key) => ("fleet", name, key),
         };
-        write!(f, "{word}.{name}")?;
+        dotted(f, &[word, name])?;
         key.as_ref().map_or(Ok(()), |key| key.fmt(f))
     }
 }
@@ -199,8 +205,8 @@ impl fmt::Display for ScopePath {
 impl fmt::Display for Item {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Item::Resource(kind, name) => write!(f, "{kind}.{name}"),
-            Item::Data(kind, name) => write!(f, "data.{kind}.{name}"),
+            Item::Resource(kind, name) => dotted(f, &[kind, name]),
+            Item::Data(kind, name) => dotted(f, &["data", kind, name]),
             Item::Host => f.write_str("host"),
         }
     }
@@ -209,14 +215,32 @@ impl fmt::Display for Item {
 impl fmt::Display for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if !self.scope.0.is_empty() {
-            write!(f, "{}.", self.scope)?;
+            self.scope.fmt(f)?;
+            f.write_str(".")?;
         }
         self.item.fmt(f)?;
         self.key.as_ref().map_or(Ok(()), |key| key.fmt(f))
     }
 }
 
+/// Words with dots between them. Very many names are printed, and formats take several times as long.
+fn dotted(f: &mut fmt::Formatter<'_>, words: &[&str]) -> fmt::Result {
+    for (i, word) in words.iter().enumerate() {
+        if i > 0 {
+            f.write_str(".")?;
+        }
+        f.write_str(word)?;
+    }
+    Ok(())
+}
+
 impl Address {
+    /// The host of a slot.
+    #[must_use]
+    pub fn host_of(slot: ScopePath) -> Address {
+        Address { scope: slot, item: Item::Host, key: None }
+    }
+
     /// Reads the name of one instance, as it prints itself.
     #[must_use]
     pub fn parse(text: &str) -> Option<Address> {

@@ -1,6 +1,6 @@
 //! The driver: begins what may begin, evaluates what becomes known, hears how steps end.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,19 +11,22 @@ use foldhash::{HashMap, HashSet};
 use futures_util::future::{Either, join_all, select};
 use futures_util::stream::{FuturesUnordered, StreamExt};
 
+use super::busy::Disturbed;
 use super::schedule::{Ready, Status, TaskId};
 use super::step::{Removal, Wish};
 use super::tasks::{Task, Tasks, tasks};
 use super::worker::{Ended, Worker};
 use super::{Applied, Hands};
 use crate::address::{Address, Item};
+use crate::check;
 use crate::diff::get;
 use crate::event::{Entry, Event, Failure, Ledger, Outcome};
 use crate::expand::{Again, Expansion, Surroundings};
 use crate::interrupt::Urgency;
-use crate::plan::{Action, Goal, Planned, Settings, Step, ignore, normal, normal_data, usable};
+use crate::observe::{Observed, Subject, Which};
+use crate::plan::{Action, Goal, Planned, Pooling, Settings, Step, ignore, normal, normal_data, usable};
 use crate::provider::Session;
-use crate::resource::BoxFuture;
+use crate::resource::{BoxFuture, Disruption};
 use crate::schema::{Schema, Sort};
 use crate::scope::{NodeId, NodeItem};
 use crate::seal::Recipes;
@@ -44,7 +47,7 @@ pub async fn apply<'c>(
     let Tasks { tasks, schedule, needed, secrets } = tasks(&planned, window);
     let steps = planned.plan.steps.values().filter(|step| step.action.changes_the_world()).count();
     hands.listener.hear(&Event::WaveStarted { wave, steps });
-    let Planned { plan, expansion, shadow, state, settled, settings, .. } = planned;
+    let Planned { plan, expansion, shadow, state, settled, settings, observed, .. } = planned;
     let placeholders = surroundings.with_placeholders();
     let sessions = plan.steps.values().chain(plan.deposed.values().flat_map(BTreeMap::values));
     // What is made anew on another host goes from the one it was on.
@@ -53,7 +56,16 @@ pub async fn apply<'c>(
     };
     let before = state.recorded.iter().filter(|(address, _)| is_replaced(address));
     let sessions = sessions.map(|step| &step.record.session);
-    let worker = Worker::new(hands, plan.goal, sessions.chain(before.map(|(_, record)| &record.session)));
+    let sessions = sessions.chain(before.map(|(_, record)| &record.session));
+    let silent = silent(&observed, &state);
+    let worker = Worker::new(hands, surroundings.outside, plan.goal, sessions, silent);
+    let given_up = plan.steps.iter().filter(|(address, step)| check::gives_up_a_host(address, step));
+    let given_up = given_up.filter(|(_, step)| !is_past_asking(step));
+    let given_up = given_up.map(|(address, step)| state.recorded.get(address).unwrap_or(&step.record));
+    let older = plan.deposed.iter().filter(|(address, _)| address.item == Item::Host);
+    let older = older.flat_map(|(_, older)| older.values().filter(|step| !is_past_asking(step)));
+    let older = older.map(|step| &step.record);
+    let gone = given_up.chain(older).map(|record| record.session.clone()).collect();
     let (goal, outputs_change) = (plan.goal, !plan.outputs.is_empty());
     let instances = expansion.instances.iter().enumerate();
     let numbers = instances.map(|(number, instance)| (instance.address.clone(), number as u32)).collect();
@@ -61,6 +73,7 @@ pub async fn apply<'c>(
         worker: &worker,
         surroundings,
         plan_steps: &plan.steps,
+        pools: &plan.pools,
         older: &plan.deposed,
         state: &state,
         settings: &settings,
@@ -70,6 +83,7 @@ pub async fn apply<'c>(
         schedule,
         needed,
         numbers,
+        gone,
         ledger: Ledger::default(),
         problems: Diagnostics::new(),
         lost: None,
@@ -94,10 +108,31 @@ pub async fn apply<'c>(
     Applied { ledger, expansion, problems, lost }
 }
 
+/// The hosts that could not be reached when what is recorded there was looked at.
+fn silent(observed: &Observed, state: &State) -> BTreeSet<Session> {
+    let mut silent = BTreeSet::new();
+    for (Subject { address, which }, sight) in observed {
+        let record = match which {
+            Which::Recorded => state.recorded.get(address),
+            Which::Deposed(number) => state.deposed.get(address).and_then(|older| older.get(number)),
+            _ => None,
+        };
+        if let Some(record) = record
+            && record.session.is_on_host()
+            && sight.found.as_ref().is_err_and(|error| error.transient)
+        {
+            silent.insert(record.session.clone());
+        }
+    }
+    silent
+}
+
 struct Driver<'a, 'c> {
     worker: &'a Worker<'a>,
     surroundings: &'a Surroundings<'a>,
     plan_steps: &'a BTreeMap<Address, Step>,
+    /// Where machines come from and go to.
+    pools: &'a BTreeMap<Address, Pooling>,
     older: &'a BTreeMap<Address, BTreeMap<u32, Step>>,
     state: &'a State,
     /// The settings that things were looked at with.
@@ -111,9 +146,18 @@ struct Driver<'a, 'c> {
     needed: Vec<bool>,
     /// The number of each instance.
     numbers: HashMap<Address, u32>,
+    /// The hosts that are given up now.
+    gone: Vec<Session>,
     ledger: Ledger,
     problems: Diagnostics,
     lost: Option<StoreError>,
+}
+
+/// Whether nobody's work on a host that goes can be disturbed any more: its return was allowed when it was begun, and may have
+/// installed it anew by now; or somebody else did that.
+fn is_past_asking(step: &Step) -> bool {
+    let state = step.before.as_ref().map(|before| get(before, "state"));
+    state.is_some_and(|state| matches!(state.as_str(), Some("returning" | "lost")))
 }
 
 /// A step under way, and whose it is.
@@ -131,7 +175,7 @@ impl<'a> Driver<'a, '_> {
 
     /// What is recorded gets its new name before anything is done to it. False if that could not be written.
     async fn rename(&mut self) -> bool {
-        let moved = |(to, step): (&Address, &Step)| Some((to.clone(), step.moved_from.clone()?));
+        let moved = |(to, step): (&Address, &Step)| Some((to.clone(), step.moved_from.as_deref()?.clone()));
         let mut left: BTreeMap<Address, Address> = self.plan_steps.iter().filter_map(moved).collect();
         while !left.is_empty() {
             // A name may have to be given up first by what has it.
@@ -237,7 +281,9 @@ impl<'a> Driver<'a, '_> {
                 // What is on another machine is another thing, however equal it is.
                 let is_beside = object.deposed.is_some() && self.session_of(&object.address) == Some(session);
                 let successor = is_beside.then(|| self.current(&object.address)).flatten();
-                let removal = Removal { object, step, session, settings, successor, state: self.state };
+                let disturbs = self.host_that_goes(&object, session);
+                let state = self.state;
+                let removal = Removal { object, step, session, settings, successor, disturbs, state };
                 running.push(Box::pin(async move { (task, worker.remove(removal).await) }));
             }
             Task::Join | Task::Value(..) => self.schedule.done(task),
@@ -272,13 +318,35 @@ impl<'a> Driver<'a, '_> {
                 );
             }
         };
-        let settings = self.settings(&step.record.session);
+        let is_host = address.item == Item::Host;
+        let settings =
+            if is_host { self.settings_of_host(at, step) } else { self.settings(&step.record.session) };
+        let session = self.session_now(&step.record.session);
         let worker = self.worker;
         let recipes = self.recipes(at, &wish);
         // A host is its installation, and lives on none.
-        let epoch = if address.item == Item::Host { None } else { self.epoch(&step.record.session) };
+        let epoch = if is_host { None } else { self.epoch(&step.record.session) };
         let state = self.state;
-        let wish = Wish { address, step, schema, value: wish, declared, recipes, settings, epoch, state };
+        let is_disturbing = check::disruption(step, worker.hands.readers) == Disruption::Host;
+        let disturbs = (session.is_on_host() && is_disturbing).then(|| Disturbed {
+            session: session.clone(),
+            settings: settings.clone(),
+            goes: false,
+        });
+        let value = wish;
+        let wish = Wish {
+            address,
+            step,
+            schema,
+            value,
+            declared,
+            recipes,
+            settings,
+            session,
+            epoch,
+            disturbs,
+            state,
+        };
         running.push(Box::pin(async move { (task, worker.make(wish).await) }));
     }
 
@@ -342,9 +410,74 @@ impl<'a> Driver<'a, '_> {
         settings.and_then(usable)
     }
 
+    /// How the host of a slot is claimed, with what is known by now; the first choice is the one that was planned.
+    fn settings_of_host(&mut self, at: u32, step: &Step) -> Option<Value> {
+        let problems = self.again.line(at);
+        self.problems.extend(problems);
+        let expansion = self.again.expansion();
+        let address = &expansion.instances[at as usize].address;
+        let Some(settings) = expansion.claim(&address.scope) else {
+            return self.settings(&step.record.session);
+        };
+        let mut settings = usable(settings.clone())?.entries()?.clone();
+        let claim = self.pools.get(address).and_then(|pooling| pooling.claim.as_ref());
+        if let Some((first, _)) = claim.and_then(|claim| claim.first.as_ref()) {
+            let mut pool = settings.get("pool")?.entries()?.clone();
+            pool.insert("first".into(), Value::from(&**first));
+            settings.insert("pool".into(), Value::object(pool));
+        }
+        Some(Value::object(settings))
+    }
+
+    /// A session with the machine that its slot has by now.
+    fn session_now(&self, session: &Session) -> Session {
+        let host = Address { scope: session.scope.clone(), item: Item::Host, key: None };
+        let number = self.numbers.get(&host).filter(|_| session.is_on_host());
+        let Some(number) = number else { return session.clone() };
+        let machine = get(&self.again.expansion().instances[*number as usize].value, "machine");
+        let alias = machine.as_str().map(Arc::from).or_else(|| session.alias.clone());
+        Session { alias, ..session.clone() }
+    }
+
+    /// A host was made, or is as it should be: from now on it is known how everything on it is reached. Says so if it is not
+    /// the one that was planned.
+    fn reach(&mut self, at: u32) {
+        let problems = self.again.line(at);
+        self.problems.extend(problems);
+        let instance = &self.again.expansion().instances[at as usize];
+        let claim = self.pools.get(&instance.address).and_then(|pooling| pooling.claim.as_ref());
+        let Some((id, name)) = claim.and_then(|claim| claim.first.as_ref()) else { return };
+        let taken = get(&instance.value, "machine");
+        if taken.as_str().is_some_and(|taken| taken != id) {
+            self.problems.push(Diagnostic {
+                severity: Severity::Warning,
+                summary: "another host was taken".into(),
+                detail: format!(
+                    "The first choice was `{name}`; `{}` was taken.",
+                    taken.as_str().unwrap_or_default()
+                ),
+                span: None,
+                related: Vec::new(),
+                address: Some(instance.address.to_string()),
+                help: None,
+            });
+        }
+    }
+
     /// What goes may have to go before the settings are known that others will be made with.
     fn settings_to_remove(&self, session: &Session) -> Option<Value> {
         self.settings(session).or_else(|| self.settings.get(session).cloned())
+    }
+
+    /// The host that goes with what is removed, if one does.
+    fn host_that_goes(&self, object: &Object, session: &Session) -> Option<Disturbed> {
+        let slot = object.address.scope.slot()?;
+        let goes = self.gone.iter().find(|gone| match session.is_on_host() {
+            true => *gone == session,
+            false => gone.scope == slot,
+        });
+        let session = goes?.clone();
+        Some(Disturbed { settings: self.settings_to_remove(&session), session, goes: true })
     }
 
     /// Where the object of an address is, or will be.
@@ -390,7 +523,11 @@ impl<'a> Driver<'a, '_> {
             if let Some(shadow) = &mut self.shadow {
                 shadow.settle(*at, value.clone());
             }
-            let problems = self.again.settle(*at, value);
+            let at = *at;
+            let problems = self.again.settle(at, value);
+            if self.again.expansion().instances[at as usize].address.item == Item::Host {
+                self.reach(at);
+            }
             if let Some(problem) = problems.iter().find(|problem| problem.severity == Severity::Error) {
                 let failure = Failure::new(problem.summary.clone()).effect(crate::event::Effect::Other);
                 outcome = Outcome::Failed(failure);

@@ -3,13 +3,15 @@
 //! 1. `tasks`: plan and graph → tasks that wait for each other
 //! 2. [`schedule`]: which of them may begin; pure
 //! 3. `drive`: begins them, evaluates what becomes known, and hears how they end
-//! 4. `worker`: sessions and turns; `step`: one step: intent on disk, act, read back, record; [`retry`]: when to try
-//!    again
+//! 4. `busy`: hosts where somebody's work runs are not disturbed; `worker`: sessions and turns; `step`: one step: intent on
+//!    disk, act, read back, record; `note`: what is not to be forgotten in the middle of one; [`retry`]: when to try again
 //!
 //! What one step makes decides what the next one wishes: the graph that says who depends on whom is also the order in
 //! which values are evaluated again.
 
+mod busy;
 mod drive;
+mod note;
 pub mod retry;
 pub mod schedule;
 mod step;
@@ -62,12 +64,31 @@ pub struct Pace {
     pub retry: retry::Retry,
     /// How long a step may take; by what it does if not given.
     pub timeout: Option<Duration>,
+    /// What is done where a step would disturb somebody's work on a host.
+    pub when_busy: WhenBusy,
+}
+
+/// What is done where a step would disturb what runs on a host: a VM, a job of CI.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum WhenBusy {
+    /// The step fails, and says what runs.
+    #[default]
+    Refuse,
+    /// The step waits for so long; then it fails.
+    Wait(Duration),
+    /// The step is done.
+    Proceed,
 }
 
 impl Default for Pace {
     fn default() -> Pace {
         // Steps wait for other machines most of the time.
-        Pace { parallelism: 64, retry: retry::Retry::default(), timeout: None }
+        Pace {
+            parallelism: 64,
+            retry: retry::Retry::default(),
+            timeout: None,
+            when_busy: WhenBusy::default(),
+        }
     }
 }
 

@@ -11,6 +11,8 @@ use std::time::Duration;
 
 use fleet_lang::{Marks, Value};
 
+use super::busy::Disturbed;
+use super::note::{Notes, session_of};
 use super::retry::{self, Attempt};
 use super::worker::{Connected, Stop, Worker};
 use crate::address::{Address, Item};
@@ -35,8 +37,12 @@ pub(super) struct Wish<'a> {
     /// How its sensitive parts are made.
     pub(super) recipes: Recipes,
     pub(super) settings: Option<Value>,
+    /// Where it is made, by now: a slot may have got its machine since the plan.
+    pub(super) session: Session,
     /// The installation of the host it is made on.
     pub(super) epoch: Option<Arc<str>>,
+    /// The host that it disturbs.
+    pub(super) disturbs: Option<Disturbed>,
     pub(super) state: &'a State,
 }
 
@@ -49,6 +55,8 @@ pub(super) struct Removal<'a> {
     pub(super) settings: Option<Value>,
     /// What took the place of an older object.
     pub(super) successor: Option<Value>,
+    /// The host that it disturbs.
+    pub(super) disturbs: Option<Disturbed>,
     pub(super) state: &'a State,
 }
 
@@ -61,6 +69,9 @@ impl Worker<'_> {
             _ => {}
         }
         completes(schema, &step.record.value, wish)?;
+        if let Some(host) = &wish.disturbs {
+            self.may_disturb(object, host).await?;
+        }
         let line = self.connect(&step.record.session, wish.settings.as_ref()).await?;
         let kind = &step.record.kind;
         let plain = wish.value.clone().unmark_deep().0;
@@ -107,19 +118,23 @@ impl Worker<'_> {
         let part = if change == Change::Create { Action::Create } else { Action::Update };
         let record = self.record(wish, &wish.value, true);
         let intent = Intent { operation, record: record.clone() };
-        self.write(Write::Begin { object: object.clone(), intent }, false).await?;
+        self.write(Write::Begin { object: object.clone(), intent: intent.clone() }, false).await?;
         let _room = self.touch(object, &step.record.session, state).await?;
         self.hands.listener.hear(&Event::StepStarted { object, action: part });
-        let begun = |plain: &Value| begun_again(state, object, step, plain);
+        let notes = Notes::new(self, object, intent);
+        let begun =
+            |plain: &Value| begun_again(state, object, step, &notes.last().unwrap_or_else(|| plain.clone()));
         let listed = line.listed(&wish.address, Some(&record));
         let mut attempt = Attempt { number: 1, elapsed: Duration::ZERO, seed: retry::seed(object) };
         let started = self.hands.clock.now();
         loop {
-            let acted = line.writer.apply(kind, plain.clone(), change.clone(), listed.clone()).await;
+            let acted = line.writer.apply(kind, plain.clone(), change.clone(), listed.clone(), &notes).await;
             let at = match (&acted, &change) {
                 (Ok((made, _)), _) => At::Recorded(made.clone()),
                 (Err(_), Change::Create) => begun(&plain),
-                (Err(_), Change::Update { from }) => At::Recorded(from.clone()),
+                (Err(_), Change::Update { from }) => {
+                    At::Recorded(notes.last().unwrap_or_else(|| from.clone()))
+                }
             };
             let found = match &acted {
                 Ok((_, ReadBack::Found(found))) => Ok(found.clone()),
@@ -143,7 +158,7 @@ impl Worker<'_> {
                 self.settle(object, wish, found.as_ref(), true).await?;
                 return Err(Stop::Failed(did_not_converge(left.as_deref())));
             };
-            if !self.again(object, &mut attempt, started, &error).await {
+            if !self.again(&line, object, &mut attempt, started, &error).await {
                 self.settle(object, wish, found.as_ref(), false).await?;
                 let effect =
                     if change == Change::Create && found.is_none() { Effect::None } else { Effect::Perhaps };
@@ -177,6 +192,9 @@ impl Worker<'_> {
         let Some(before) = &step.before else {
             return self.write(Write::Settle { object: object.clone(), recorded: None }, false).await;
         };
+        if let Some(host) = &removal.disturbs {
+            self.may_disturb(object, host).await?;
+        }
         let line = self.connect(removal.session, removal.settings.as_ref()).await?;
         let kind = &step.record.kind;
         let mut before = before.clone();
@@ -197,14 +215,18 @@ impl Worker<'_> {
         let (value, _) = (get_plain(&step.record, &before), ());
         let record = Recorded { value, session: removal.session.clone(), ..step.record.clone() };
         let intent = Intent { operation: Operation::Destroy, record };
-        self.write(Write::Begin { object: object.clone(), intent }, false).await?;
+        self.write(Write::Begin { object: object.clone(), intent: intent.clone() }, false).await?;
+        let notes = Notes::new(self, object, intent);
         let listed = line.listed(&object.address, None);
         let _room = self.touch(object, removal.session, removal.state).await?;
         self.hands.listener.hear(&Event::StepStarted { object, action: Action::Destroy });
         let mut attempt = Attempt { number: 1, elapsed: Duration::ZERO, seed: retry::seed(object) };
         let started = self.hands.clock.now();
         loop {
-            let acted = line.writer.destroy(kind, before.clone(), listed.clone()).await;
+            let acted = line.writer.destroy(kind, before.clone(), listed.clone(), &notes).await;
+            if let Some(noted) = notes.last() {
+                before = noted;
+            }
             // As if it had never been recorded: what lives in state alone is gone with its record.
             let at = if removal.lives_in_state() {
                 At::Declared(before.clone())
@@ -226,16 +248,23 @@ impl Worker<'_> {
                 let failure = Failure::new("it was removed, but is still there").effect(Effect::Other);
                 return Err(Stop::Failed(failure));
             };
-            if !self.again(object, &mut attempt, started, &error).await {
+            if !self.again(&line, object, &mut attempt, started, &error).await {
                 return Err(Stop::Failed(of(&error).effect(Effect::Perhaps)));
             }
         }
     }
 
     /// Waits for another attempt; false if none is to be made.
-    async fn again(&self, object: &Object, attempt: &mut Attempt, started: Duration, error: &Error) -> bool {
+    async fn again(
+        &self,
+        line: &Connected,
+        object: &Object,
+        attempt: &mut Attempt,
+        started: Duration,
+        error: &Error,
+    ) -> bool {
         attempt.elapsed = self.hands.clock.now().saturating_sub(started);
-        let Some(wait) = self.hands.pace.retry.wait(attempt, error) else { return false };
+        let Some(wait) = line.retry.wait(attempt, error) else { return false };
         self.hands.listener.hear(&Event::Retrying {
             object,
             attempt: attempt.number,
@@ -330,7 +359,8 @@ impl Worker<'_> {
             sealed.retain(|name, _| !wish.schema.attributes.get(name).is_some_and(|a| a.write_only));
             sealed.extend(sent_before(wish.schema, sealed_before(step)));
         }
-        Recorded { value, sealed, epoch: wish.epoch.clone(), ..step.record.clone() }
+        let session = session_of(&Object::current(wish.address.clone()), &wish.session, found);
+        Recorded { value, sealed, session, epoch: wish.epoch.clone(), ..step.record.clone() }
     }
 }
 

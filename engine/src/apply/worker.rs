@@ -1,24 +1,25 @@
 //! Who does steps, many at once: sessions, turns, and how long a step may take.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use async_lock::{Mutex, Semaphore, SemaphoreGuard, SemaphoreGuardArc};
-use fleet_lang::Value;
+use fleet_lang::{Outside, Value};
 use futures_util::future::{Either, select};
 use tracing::Instrument;
 
 use super::Hands;
-use super::retry::{self, Attempt};
+use super::retry::{self, Attempt, Retry};
 use super::step::{Removal, Wish, failed};
 use crate::address::{Address, Item};
 use crate::event::{Failure, Outcome};
 use crate::host::{Listed, inventory};
 use crate::interrupt::Urgency;
 use crate::plan::{Action, Goal, chain};
+use crate::pool::Rule;
 use crate::provider::{Ask, Reader, Session, Writer};
 use crate::resource::{At, Error};
 use crate::state::{Object, Recorded, State, StoreError, Write};
@@ -26,11 +27,15 @@ use crate::state::{Object, Recorded, State, StoreError, Write};
 /// Does steps, many at once.
 pub(super) struct Worker<'a> {
     pub(super) hands: &'a Hands<'a>,
+    /// Chance, and the date.
+    pub(super) outside: &'a dyn Outside,
     /// What the plan is for.
     pub(super) goal: Goal,
     /// How many may touch the world, all together; what is done on one host counts as one.
     all: Arc<Semaphore>,
     sessions: BTreeMap<Session, Line>,
+    /// Hosts that did not answer when they were looked at: they are tried once more, and not waited for.
+    silent: BTreeSet<Session>,
     /// Those whose intent is written.
     turns: std::sync::Mutex<BTreeMap<Object, Turn>>,
     /// Whether the state can no longer be written.
@@ -52,6 +57,8 @@ struct Line {
     room: Semaphore,
     /// What those share that are at work on one host: they travel together.
     turn: Mutex<Weak<SemaphoreGuardArc>>,
+    /// Of a host that goes: whether it may, or who was told first that it may not.
+    idle: Mutex<Option<Result<(), Address>>>,
     /// With the settings that it was made with: these may change while a plan is applied.
     connected: Mutex<Option<(Value, Connected)>>,
 }
@@ -68,6 +75,8 @@ pub(super) struct Connected {
     pub(super) reader: Arc<dyn Reader>,
     pub(super) writer: Arc<dyn Writer>,
     pub(super) on_host: bool,
+    /// When failed attempts are tried again.
+    pub(super) retry: Retry,
 }
 
 /// How a step ended.
@@ -88,6 +97,8 @@ pub(super) struct Ended {
 pub(super) enum Stop {
     /// The run is to end, and nothing was touched yet.
     NotStarted,
+    /// This one was refused, and it would be for the same reason.
+    Skipped(Address),
     Failed(Failure),
     Unknown(String),
     Lost {
@@ -99,22 +110,27 @@ pub(super) enum Stop {
 impl<'a> Worker<'a> {
     pub(super) fn new<'s>(
         hands: &'a Hands<'a>,
+        outside: &'a dyn Outside,
         goal: Goal,
         sessions: impl Iterator<Item = &'s Session>,
+        silent: BTreeSet<Session>,
     ) -> Worker<'a> {
         let mut lines = BTreeMap::new();
         for session in sessions {
             if !lines.contains_key(session) {
                 let room = Semaphore::new(hands.readers.limit(&session.provider).max(1));
                 let turn = Mutex::new(Weak::new());
-                lines.insert(session.clone(), Line { room, turn, connected: Mutex::new(None) });
+                let (idle, connected) = (Mutex::new(None), Mutex::new(None));
+                lines.insert(session.clone(), Line { room, turn, idle, connected });
             }
         }
         Worker {
             hands,
+            outside,
             goal,
             all: Arc::new(Semaphore::new(hands.pace.parallelism.max(1))),
             sessions: lines,
+            silent,
             turns: Default::default(),
             lost: AtomicBool::new(false),
         }
@@ -130,28 +146,38 @@ impl<'a> Worker<'a> {
         let object = Object::current(wish.address.clone());
         let action = wish.step.action;
         let part = if matches!(action, Action::Replace { .. }) { Action::Create } else { action };
-        self.timed(object, action, part, async |object| self.try_to_make(object, &wish).await.map(Some)).await
+        let limit = self.limit(action, wish.settings.as_ref());
+        self.timed(object, (action, part), limit, async |object| {
+            self.try_to_make(object, &wish).await.map(Some)
+        })
+        .await
     }
 
     /// Removes or forgets one thing.
     pub(super) async fn remove(&self, removal: Removal<'_>) -> Ended {
         let action = removal.step.action;
         let part = if matches!(action, Action::Replace { .. }) { Action::Destroy } else { action };
-        self.timed(removal.object.clone(), action, part, async |object| {
+        let limit = self.limit(action, removal.settings.as_ref());
+        self.timed(removal.object.clone(), (action, part), limit, async |object| {
             self.try_to_remove(object, &removal).await.map(|()| None)
         })
         .await
     }
 
+    /// How long a step may take: that of a machine, as long as its pool says.
+    fn limit(&self, action: Action, settings: Option<&Value>) -> Duration {
+        let usual = self.hands.pace.timeout.unwrap_or_else(|| retry::timeout(action));
+        settings.and_then(Rule::in_settings).map_or(usual, |rule| usual.max(rule.patience()))
+    }
+
     async fn timed(
         &self,
         object: Object,
-        action: Action,
-        part: Action,
+        (action, part): (Action, Action),
+        limit: Duration,
         work: impl AsyncFnOnce(&Object) -> Result<Option<Value>, Stop>,
     ) -> Ended {
         let started = self.hands.clock.now();
-        let limit = self.hands.pace.timeout.unwrap_or_else(|| retry::timeout(action));
         let patience = async {
             let clock = self.hands.clock;
             loop {
@@ -184,6 +210,7 @@ impl<'a> Worker<'a> {
         let (outcome, value, lost) = match ended {
             Ok(value) => (Outcome::Done, value, None),
             Err(Stop::NotStarted) => (Outcome::NotStarted, None, None),
+            Err(Stop::Skipped(because)) => (Outcome::Skipped(because), None, None),
             Err(Stop::Failed(failure)) => (Outcome::Failed(failure), None, None),
             Err(Stop::Unknown(why)) => (Outcome::Unknown(why), None, None),
             // Why is told once, and not by every step.
@@ -228,11 +255,14 @@ impl<'a> Worker<'a> {
         {
             return Ok(connected.clone());
         }
-        let reader = self.hands.readers.reader(session, settings).await.map_err(failed)?;
+        // Whoever changes something may have to learn how to log in, and both sides share a connection.
         let writer =
             self.hands.writers.writer(session, settings, &self.hands.holder).await.map_err(failed)?;
+        let reader = self.hands.readers.reader(session, settings).await.map_err(failed)?;
         let on_host = session.is_on_host();
-        Ok(connected.insert((settings.clone(), Connected { reader, writer, on_host })).1.clone())
+        let patient = self.hands.pace.retry;
+        let retry = if self.silent.contains(session) { Retry { attempts: 1, ..patient } } else { patient };
+        Ok(connected.insert((settings.clone(), Connected { reader, writer, on_host, retry })).1.clone())
     }
 
     /// Waits until the world may be touched once more; `None` if the run is to end before that.
@@ -283,6 +313,21 @@ impl<'a> Worker<'a> {
         Err(Stop::NotStarted)
     }
 
+    /// A step waits before it is its turn.
+    pub(super) fn wait_for_turn(&self, object: &Object) {
+        self.turns().insert(object.clone(), Turn::Waiting);
+    }
+
+    /// It does not wait any more.
+    pub(super) fn end_turn(&self, object: &Object) {
+        self.turns().remove(object);
+    }
+
+    /// Whether a host that goes may go, as far as it was asked.
+    pub(super) fn idle(&self, session: &Session) -> &Mutex<Option<Result<(), Address>>> {
+        &self.sessions.get(session).expect("every session of the plan has a line").idle
+    }
+
     fn turns(&self) -> MutexGuard<'_, BTreeMap<Object, Turn>> {
         self.turns.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -299,7 +344,7 @@ impl<'a> Worker<'a> {
             let found = line.ask(kind, Ask::Object(at.clone())).await;
             let Err(error) = found else { return found };
             attempt.elapsed = self.hands.clock.now().saturating_sub(started);
-            let Some(wait) = self.hands.pace.retry.wait(&attempt, &error) else { return Err(error) };
+            let Some(wait) = line.retry.wait(&attempt, &error) else { return Err(error) };
             self.hands.clock.sleep(wait).await;
             attempt.number += 1;
         }

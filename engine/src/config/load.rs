@@ -121,7 +121,7 @@ impl Loader<'_> {
             read.module.incomplete |= incomplete;
             read
         };
-        let read: Vec<Read> = texts.into_par_iter().map(read).collect();
+        let read = side_by_side(texts, read);
         let mut next = Vec::new();
         for Read { mut module, diagnostics } in read {
             self.diagnostics.extend(diagnostics);
@@ -199,11 +199,19 @@ impl Loader<'_> {
 }
 
 fn read_module(dir: PathBuf, is_root: bool, files: Vec<FileId>, sources: &Sources) -> Read {
-    let parsed = files.into_par_iter().map(|file| fleet_syntax::parse(file, &sources.get(file).text));
-    let (bodies, syntax): (Vec<Body>, Vec<Diagnostics>) = parsed.unzip();
+    let parsed = side_by_side(files, |file| fleet_syntax::parse(file, &sources.get(file).text));
+    let (bodies, syntax): (Vec<Body>, Vec<Diagnostics>) = parsed.into_iter().unzip();
     let mut read = read::module(dir, is_root, bodies);
     read.diagnostics.splice(..0, syntax.into_iter().flatten());
     read
+}
+
+/// The same work on each, in their order, on as many threads as there are. One alone is not worth waking others.
+fn side_by_side<T: Send, R: Send>(items: Vec<T>, work: impl Fn(T) -> R + Send + Sync) -> Vec<R> {
+    match items.len() {
+        0 | 1 => items.into_iter().map(work).collect(),
+        _ => items.into_par_iter().map(work).collect(),
+    }
 }
 
 /// The path without `.` and without names that `..` takes back; `.` if nothing is left. Links are not looked at.

@@ -6,10 +6,12 @@
 //! 1. [`shown`]: values, with marks in place of what must not be shown and of what is not known
 //! 2. [`of`]: a plan → its document; [`secret`]: what of it must not be shown
 //! 3. [`facts`]: what the plan relied on, as digests, and which of it has moved since
-//! 4. [`saved`]: the file of `--out`
+//! 4. [`pool`]: where the machines of slots come from and go to
+//! 5. [`saved`]: the file of `--out`
 
 pub mod facts;
 pub mod of;
+pub mod pool;
 pub mod saved;
 mod secret;
 pub mod shown;
@@ -17,13 +19,12 @@ pub mod shown;
 #[cfg(test)]
 pub(crate) mod sample;
 
-use std::collections::BTreeMap;
-
+use litemap::LiteMap;
 use serde::{Deserialize, Deserializer, Serialize};
 
 pub use facts::{Fact, Keyed, Moved, all_facts, moved};
 pub use of::Context;
-pub use shown::Shown;
+pub use shown::{Members, Shown};
 
 /// The version of the format. It grows when readers of an older one would misunderstand.
 pub const FORMAT: u32 = 1;
@@ -188,10 +189,13 @@ pub struct Step {
     /// What was changed behind our back.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub drift: Vec<Drift>,
+    /// Of the machine of a slot: where it comes from, and where the one before goes to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pool: Option<pool::Pool>,
 }
 
 /// The attributes of a thing by name.
-pub type Attributes = BTreeMap<String, Shown>;
+pub type Attributes = LiteMap<String, Shown>;
 
 /// What is done to a thing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -311,6 +315,11 @@ pub enum Because {
     NotTargeted,
     /// The user excluded it.
     Excluded,
+    /// Somebody set its host apart.
+    Apart {
+        /// How, who, when and why.
+        how: String,
+    },
     /// It depends on something that is left out.
     DependsOn {
         /// On what.

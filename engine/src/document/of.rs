@@ -8,6 +8,7 @@ use fleet_syntax::diagnostic::Severity;
 use fleet_syntax::{Diagnostics, Sources, Span};
 
 use super::facts::{Keyed, facts};
+use super::pool::Pool;
 use super::secret::{Secret, hidden, is_secret};
 use super::{
     Action, Attributes, Because, Change, Deferred, Document, Drift, FORMAT, Goal, Header, LeftOut, Output,
@@ -29,6 +30,8 @@ pub struct Context<'a> {
     pub sources: &'a Sources,
     /// The keyed digest for what is sensitive; without one there are no digests of it.
     pub keyed: Option<Keyed<'a>>,
+    /// Whether it says what the plan relied on. People are not shown that: it is for what is saved and what programs read.
+    pub with_facts: bool,
 }
 
 impl Document {
@@ -43,14 +46,13 @@ impl Document {
         for (address, deposed, step) in current.chain(older) {
             if let Some(action) = action(step) {
                 let secret = Secret::of(context.catalog, address, step);
-                steps.push(document_of(
-                    &address.to_string(),
-                    deposed,
-                    action,
-                    step,
-                    &secret,
-                    context.sources,
-                ));
+                let name = address.to_string();
+                let said = document_of(&name, deposed, action, step, &secret, context.sources);
+                let pooling = plan.pools.get(address).map(Pool::of);
+                // What gives way to another machine goes back with that step, or is an older object by now.
+                let pool =
+                    pooling.map(|pool| Pool { claim: pool.claim.filter(|_| deposed.is_none()), ..pool });
+                steps.push(Step { pool, ..said });
             }
         }
         let all = plan.steps.len() + plan.deposed.values().map(BTreeMap::len).sum::<usize>();
@@ -60,6 +62,7 @@ impl Document {
             because: match why {
                 plan::LeftOut::NotTargeted => Because::NotTargeted,
                 plan::LeftOut::Excluded => Because::Excluded,
+                plan::LeftOut::Apart(how) => Because::Apart { how: how.to_string() },
                 plan::LeftOut::DependsOn(on) => Because::DependsOn { on: on.to_string() },
                 plan::LeftOut::NeededBy(by) => Because::NeededBy { by: by.to_string() },
                 plan::LeftOut::Blocked(why) => Because::Blocked { why: why.to_string() },
@@ -81,7 +84,10 @@ impl Document {
             warnings: warnings(context.diagnostics, context.sources),
             extra_rounds: plan.extra_rounds,
             notes: plan.notes.clone(),
-            facts: facts(plan, context.catalog, context.keyed),
+            facts: match context.with_facts {
+                true => facts(plan, context.catalog, context.keyed),
+                false => Vec::new(),
+            },
         };
         document.summary = document.count(keep);
         document
@@ -140,12 +146,13 @@ fn document_of(
         after: after.map(|after| without_own_name(after, address)),
         changes: step.changes.iter().map(change).collect(),
         drift: step.drift.iter().map(drift).collect(),
+        pool: None,
     }
 }
 
 /// A result that waits for the very step it belongs to waits for nothing that a reader has to be told.
 fn without_own_name(mut after: Attributes, address: &str) -> Attributes {
-    for (name, value) in &mut after {
+    for (name, value) in after.iter_mut() {
         let own = |awaits: &str| {
             awaits.strip_prefix(address).and_then(|rest| rest.strip_prefix('.')) == Some(&**name)
         };

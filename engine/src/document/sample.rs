@@ -174,12 +174,12 @@ pub(crate) fn plan() -> Plan {
     let (before, after) = (policy(80, ""), policy(443, r#","strict":true"#));
     let mut json = step(Action::Update, Why::Declared, Some(before.clone()), after.clone());
     json.changes = changes(&before, &after, &[]);
-    json.moved_from = Some(address("core_file.rules"));
+    json.moved_from = Some(Box::new(address("core_file.rules")));
     add("core_file.policy", json);
 
     let kept = file("/etc/kept", "x".into());
     let mut moved = step(Action::Record, Why::Declared, Some(kept.clone()), kept.clone());
-    moved.moved_from = Some(address("core_file.a"));
+    moved.moved_from = Some(Box::new(address("core_file.a")));
     add("core_file.b", moved);
     let imported = Why::Imported("/etc/kept".into());
     add("core_file.imported", step(Action::Record, imported, Some(kept.clone()), kept.clone()));
@@ -277,5 +277,7 @@ pub(crate) fn document_of(plan: &Plan) -> Document {
     };
     let diagnostics = vec![warning];
     let (diagnostics, sources) = (&diagnostics, &sources);
-    Document::of(plan, &Context { header, diagnostics, catalog: &Kinds, sources, keyed: Some(&keyed) })
+    let context =
+        Context { header, diagnostics, catalog: &Kinds, sources, keyed: Some(&keyed), with_facts: true };
+    Document::of(plan, &context)
 }

@@ -217,7 +217,7 @@ mod tests {
         for level in 0..fleet_lang::eval::MAX_DEPTH {
             value = match level % 2 {
                 0 => Shown::Set(vec![value]),
-                _ => Shown::Map([(Arc::from("a"), value)].into()),
+                _ => Shown::Map([(Arc::from("a"), value)].into_iter().collect()),
             };
         }
         let mut document = document("x");

@@ -3,12 +3,12 @@
 //! Three sources say so, and each alone is enough: marks on what is wished, seals of what was recorded, and the schema
 //! of the kind. What is observed has no marks, so an attribute that is secret anywhere else is hidden there as a whole.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use fleet_lang::{Marks, Value};
 
-use super::{Attributes, Shown};
+use super::{Attributes, Members, Shown};
 use crate::address::{Address, Item};
 use crate::diff::Change;
 use crate::plan::Step;
@@ -83,7 +83,9 @@ pub(super) fn hidden(shown: Shown) -> Shown {
 
 fn attributes(object: &Value, shown: impl Fn(&str, &Value) -> Shown) -> Attributes {
     let entries = object.entries().into_iter().flatten();
-    entries.map(|(name, value)| (name.to_string(), shown(name, value))).collect()
+    let members = entries.map(|(name, value)| (String::from(&**name), shown(name, value)));
+    // They are in order already.
+    Attributes::from_sorted_store_unchecked(members.collect())
 }
 
 fn is_secret_attribute(attribute: &Attribute) -> bool {
@@ -109,7 +111,7 @@ fn member(schema: &Schema, name: &str, shown: Shown) -> Shown {
 /// What may be shown of the value that nested blocks make.
 fn blocks(nested: &Nested, shown: Shown) -> Shown {
     let each = |items: Vec<Shown>| items.into_iter().map(|item| object(&nested.schema, item)).collect();
-    let values = |entries: BTreeMap<Arc<str>, Shown>| {
+    let values = |entries: Members| {
         entries.into_iter().map(|(name, item)| (name, object(&nested.schema, item))).collect()
     };
     match (nested.nesting, shown) {

@@ -17,9 +17,14 @@ use std::fmt;
 use std::sync::Arc;
 
 use fleet_lang::{Kind, Marks, Value};
+use litemap::LiteMap;
 use serde::de::{self, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde::ser::{SerializeMap, Serializer};
 use serde::{Deserialize, Serialize};
+
+/// Values by name, in the order of the names, in one piece of memory: most have few members, and there are very many of
+/// them.
+pub type Members = LiteMap<Arc<str>, Shown>;
 
 /// A value with marks in place of what must not be shown and of what is not known.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -37,7 +42,7 @@ pub enum Shown {
     /// A set, in the order sets are listed in.
     Set(Vec<Shown>),
     /// A map or an object.
-    Map(BTreeMap<Arc<str>, Shown>),
+    Map(Members),
     /// Something that must not be shown.
     Sensitive,
     /// Something that must not be stored.
@@ -55,7 +60,9 @@ impl Shown {
     pub fn of(value: &Value) -> Shown {
         let all = |items: &[Value]| items.iter().map(Shown::of).collect();
         let entries = |items: &fleet_lang::Entries| {
-            Shown::Map(items.iter().map(|(name, value)| (name.clone(), Shown::of(value))).collect())
+            let members = items.iter().map(|(name, value)| (name.clone(), Shown::of(value)));
+            // They are in order already.
+            Shown::Map(Members::from_sorted_store_unchecked(members.collect()))
         };
         match &value.kind {
             Kind::Unknown(unknown) => Shown::Unknown { awaits: unknown.awaits.clone() },
@@ -128,7 +135,7 @@ impl<'de> Deserialize<'de> for Shown {
 }
 
 /// Members as an object, whose names need not be owned.
-struct Entries<'a>(&'a BTreeMap<Arc<str>, Shown>);
+struct Entries<'a>(&'a Members);
 
 impl Serialize for Entries<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {

@@ -106,6 +106,8 @@ mod tests {
             Value::map(Type::Any, [("k".into(), Value::null())].into()),
             Value::tuple(vec![1.into(), Value::null(), Value::tuple(vec!["x".into()])]),
             Value::object([("a".into(), Value::null_of(Type::Bool)), ("b".into(), 2.into())].into()),
+            // As if it were the end of a type.
+            Value::object([("type".into(), "string".into()), ("value".into(), ",\"value\":".into())].into()),
         ];
         for value in values {
             let text = to_text(&value).unwrap();

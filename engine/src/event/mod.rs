@@ -133,6 +133,12 @@ pub enum Wait {
     World,
     /// The thing, to be looked at again.
     ReadBack,
+    /// The vendor of a pool, to show what is so.
+    Vendor,
+    /// Requests without an answer, to be void.
+    Requests,
+    /// A host, to come back or to become clean.
+    Host,
 }
 
 /// Somebody who wants to know. Called from whatever thread the run is on, so it must not dawdle.
@@ -164,6 +170,9 @@ impl Wait {
             Wait::State => "writing down",
             Wait::World => "waiting for the answer",
             Wait::ReadBack => "reading back",
+            Wait::Vendor => "waiting for the vendor to show what is so",
+            Wait::Requests => "waiting for requests without an answer to be void",
+            Wait::Host => "waiting for the host",
         }
     }
 }

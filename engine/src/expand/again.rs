@@ -1,12 +1,13 @@
 //! Evaluating again: while a plan is applied, values become known one after the other.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
 use fleet_lang::Value;
 use fleet_syntax::Diagnostics;
 
 use super::names::collect;
-use super::{ArgumentsOnly, Expansion, Surroundings, Walk};
+use super::{ArgumentsOnly, Block, Expansion, Instance, Memory, Settle, Surroundings, Walk};
 use crate::config::model::Resource;
 use crate::scope::{NodeId, NodeItem, ScopeId};
 
@@ -15,13 +16,28 @@ pub struct Again<'a, 'c> {
     /// There except while it is walked.
     expansion: Option<Expansion<'c>>,
     surroundings: &'a Surroundings<'a>,
+    memory: Arc<Memory>,
+}
+
+/// Knows arguments only, and what is remembered of hosts.
+struct Applying(Arc<Memory>);
+
+impl Settle for Applying {
+    fn settle(&mut self, instance: &Instance, block: &Block<'_>) -> Value {
+        ArgumentsOnly.settle(instance, block)
+    }
+
+    fn memory(&self) -> &Memory {
+        &self.0
+    }
 }
 
 impl<'a, 'c> Again<'a, 'c> {
-    /// Starts from what is planned.
+    /// Starts from what is planned. What is remembered of hosts is what was remembered then.
     #[must_use]
     pub fn new(expansion: Expansion<'c>, surroundings: &'a Surroundings<'a>) -> Again<'a, 'c> {
-        Again { expansion: Some(expansion), surroundings }
+        let memory = Arc::new(expansion.memory.clone());
+        Again { expansion: Some(expansion), surroundings, memory }
     }
 
     /// The values as they are known now.
@@ -45,6 +61,11 @@ impl<'a, 'c> Again<'a, 'c> {
             let (declared, holds) = walk.declare(&instance, scope, resource, block.as_ref());
             holds.then_some(declared)
         })
+    }
+
+    /// Brings up to date how a host is reached, and how it is claimed.
+    pub fn line(&mut self, at: u32) -> Diagnostics {
+        self.walk(|walk| walk.line_again(at)).1
     }
 
     /// Notes what an instance turned out to be. What must hold afterwards and does not is reported.
@@ -81,7 +102,7 @@ impl<'a, 'c> Again<'a, 'c> {
         let mut walk = Walk {
             expansion: self.expansion.take().expect("nobody walks it now"),
             surroundings: self.surroundings,
-            settle: &mut ArgumentsOnly,
+            settle: &mut Applying(self.memory.clone()),
             diagnostics: Diagnostics::new(),
             told: HashSet::new(),
         };

@@ -12,8 +12,9 @@ use fleet_syntax::{Diagnostic, Span};
 use super::repeat::{Repeated, whole};
 use super::{Instance, Keys, ONCE, Repetition, View, Walk};
 use crate::address::{Item, Key, ScopeStep};
+use crate::attributes::Misfit;
 use crate::config::body::Ephemeral;
-use crate::config::model::{Fleet, Pool, Repeat, Slots};
+use crate::config::model::{Fleet, Pool, Repeat, Return, Slots};
 use crate::schema::{Entry, Sort};
 use crate::scope::{NodeId, NodeItem, ScopeId};
 
@@ -23,12 +24,15 @@ const LONGEST_HOSTNAME: usize = 63;
 impl<'c> Walk<'_, 'c> {
     pub(super) fn pool(&mut self, scope: ScopeId, place: u32, pool: &'c Pool) -> Value {
         let view = View::of(scope, place, &ONCE);
-        if let Some(returns) = &pool.returns {
-            if let Some(method) = &returns.method {
+        let mut returns = Entries::new();
+        if let Some(Return { method, deadline, .. }) = &pool.returns {
+            if let Some(method) = method {
                 self.one_of(method, view, "method of return", &["reinstall", "scrub"]);
+                returns.insert("method".into(), self.eval(method, view));
             }
-            if let Some(deadline) = &returns.deadline {
+            if let Some(deadline) = deadline {
                 self.duration(deadline, view);
+                returns.insert("deadline".into(), self.eval(deadline, view));
             }
         }
         let catalog = self.surroundings.catalog;
@@ -44,7 +48,14 @@ impl<'c> Walk<'_, 'c> {
         let mut own = entry.clone();
         let host =
             own.schema.blocks.remove("host").map(|nested| Entry { schema: nested.schema, ..entry.clone() });
+        own.schema.blocks.remove("return");
         let value = self.body(&pool.body, &own, pool.header, Ephemeral::Allowed, view);
+        for Misfit { attribute, message } in entry.check.map(|check| check(&value)).unwrap_or_default() {
+            let written = pool.body.attributes.iter().find(|written| *written.name.name == *attribute);
+            let span = written.map_or(pool.header, |written| written.value.span);
+            let detail = format!("`{attribute}`: {message}.");
+            self.diagnostics.push(Diagnostic::error(span, "this value cannot be", detail));
+        }
         let mut hosts = Entries::new();
         for (name, pool_host) in &pool.hosts {
             if let Some(entry) = &host {
@@ -56,9 +67,10 @@ impl<'c> Walk<'_, 'c> {
             }
         }
         let mut object = value.entries().cloned().unwrap_or_default();
-        if host.is_some() {
-            object.insert("host".into(), Value::object(hosts));
-        }
+        match host {
+            Some(_) => object.insert("host".into(), Value::object(hosts)),
+            None => object.insert("return".into(), Value::object(returns)),
+        };
         Value::object(object)
     }
 

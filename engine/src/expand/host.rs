@@ -4,21 +4,22 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, LazyLock};
 
 use fleet_lang::{Entries, Type, Value};
-use fleet_syntax::tree::{ExprKind, Step};
+use fleet_syntax::tree::{Expr, ExprKind, Step};
 use fleet_syntax::{Diagnostic, nearest};
 
-use super::{Block, Expansion, Instance, Keys, ONCE, Opened, View, Walk};
+use super::{ArgumentsOnly, Block, Expansion, Instance, Keys, ONCE, Opened, Settle, View, Walk};
 use crate::address::{Address, Item, Key, ScopePath, ScopeStep};
 use crate::config::body::Ephemeral;
-use crate::config::model::{Connection, Fleet, Slots};
+use crate::config::model::{Connection, Fleet, Pool, Slots};
 use crate::diff::get;
 use crate::host::ledger;
 use crate::plan::Options;
+use crate::pool::Rule;
 use crate::provider::Session;
 use crate::reference::HOST_ATTRIBUTES;
 use crate::schema::Sort;
 use crate::scope::{Node, NodeId, NodeItem, ScopeId, Scopes};
-use crate::state::{Recorded, State};
+use crate::state::{Apart, Intent, Object, Operation, Recorded, State};
 
 /// What is remembered of hosts: it decides which machine a slot gets, and by which key that is known.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -31,6 +32,10 @@ pub struct Memory {
     pub replaced: BTreeSet<ScopePath>,
     /// Slots whose host may have another key than the one that is recorded.
     pub accepted: BTreeSet<ScopePath>,
+    /// Slots that are to get this machine and no other, if they have none.
+    pub wanted: BTreeMap<ScopePath, Arc<str>>,
+    /// Machines that are given to nobody, and whose they were.
+    pub quarantined: Vec<(ScopePath, Arc<str>)>,
 }
 
 /// A host that is held.
@@ -40,6 +45,8 @@ pub struct Held {
     pub slot: ScopePath,
     /// Which machine it is.
     pub machine: Option<Arc<str>>,
+    /// The kind of that machine.
+    pub kind: Arc<str>,
     /// What is recorded of it.
     pub value: Value,
     /// Whether it is the slot's host now, or one that still has to be given back.
@@ -47,28 +54,57 @@ pub struct Held {
 }
 
 impl Memory {
-    /// What a state remembers.
-    pub(crate) fn of(state: &State, options: &Options) -> Memory {
+    /// What a state remembers; of some slots it is known that nothing came of a claim that was begun.
+    pub(crate) fn of(state: &State, options: &Options, in_vain: &BTreeSet<ScopePath>) -> Memory {
         let is_host = |address: &Address| address.item == Item::Host;
         let held = |slot: &ScopePath, record: &Recorded, is_current| Held {
             slot: slot.clone(),
             machine: record.session.alias.clone(),
+            kind: record.kind.clone(),
             value: record.value.clone(),
             is_current,
+        };
+        // A machine whose claim was begun takes the place of the one before, unless nothing came of it; one that is on its way
+        // back is not to be had any more.
+        let begun = |address: &Address| {
+            let intent = state.intents.get(&Object::current(address.clone()))?;
+            let is_noted = !get(&intent.record.value, "journal").is_null();
+            (is_noted && intent.record.session.alias.is_some()).then_some(intent)
+        };
+        let of = |address: &Address, operation| {
+            begun(address).filter(|intent| intent.operation == operation && !in_vain.contains(&address.scope))
         };
         let current = state.recorded.iter().filter(|(address, _)| is_host(address));
         let older = state.deposed.iter().filter(|(address, _)| is_host(address));
         let older = older.flat_map(|(address, older)| older.values().map(move |record| (address, record)));
-        let hosts = current.map(|(address, record)| held(&address.scope, record, true));
+        let hosts = current.map(|(address, record)| {
+            // What was noted since it was recorded is that it goes.
+            let journal = |value: &Value| get(value, "journal");
+            let is_new = |intent: &&Intent| journal(&intent.record.value) != journal(&record.value);
+            let goes =
+                of(address, Operation::Destroy).filter(is_new).or_else(|| of(address, Operation::Create));
+            held(&address.scope, record, goes.is_none())
+        });
+        let claims = state.intents.keys().map(|object| &object.address).filter(|address| is_host(address));
+        let claims = claims.filter_map(|address| Some((address, of(address, Operation::Create)?)));
+        let hosts = hosts.chain(claims.map(|(address, intent)| held(&address.scope, &intent.record, true)));
         let hosts = hosts.chain(older.map(|(address, record)| held(&address.scope, record, false))).collect();
         let is_replaced = |slot: &ScopePath| {
-            let host = Address { scope: slot.clone(), item: Item::Host, key: None };
+            let host = Address::host_of(slot.clone());
+            // One that is set apart stays as it is.
+            if state.marks.contains_key(&host) {
+                return false;
+            }
             options.replace.iter().any(|target| target.covers(&host))
         };
         let slots = state.recorded.keys().filter(|address| is_host(address)).map(|address| &address.scope);
         let replaced = slots.filter(|slot| is_replaced(slot)).cloned().collect();
         let accepted = options.accepted.iter().cloned().collect();
-        Memory { lineage: state.lineage.clone(), hosts, replaced, accepted }
+        let quarantined = state.marks.iter().filter(|(_, mark)| mark.apart == Apart::Quarantined);
+        let quarantined =
+            quarantined.filter_map(|(host, mark)| Some((host.scope.clone(), mark.machine.clone()?)));
+        let (lineage, wanted) = (state.lineage.clone(), options.machines.clone());
+        Memory { lineage, hosts, replaced, accepted, wanted, quarantined: quarantined.collect() }
     }
 
     /// The host that a slot has now.
@@ -83,20 +119,43 @@ impl Memory {
     }
 }
 
+/// Knows arguments, and what is remembered of hosts.
+pub(crate) struct RememberedHosts<'a>(pub(crate) &'a Memory);
+
+impl Settle for RememberedHosts<'_> {
+    fn settle(&mut self, instance: &Instance, block: &Block<'_>) -> Value {
+        ArgumentsOnly.settle(instance, block)
+    }
+
+    fn memory(&self) -> &Memory {
+        self.0
+    }
+}
+
 impl<'c> Walk<'_, 'c> {
     /// Gives every slot of a fleet a machine, where the pool lists them. A slot keeps the one it has.
     pub(super) fn assign(&mut self, fleet: &'c Fleet, inner: ScopeId) {
         let Some(pool) = self.pool_of(fleet) else { return };
+        if self.vendor(pool).is_some() {
+            return self.keep_machines(fleet, inner);
+        }
         if self.surroundings.catalog.find(Sort::Pool, &pool.kind.name).is_none() || pool.hosts.is_empty() {
             return;
         }
-        let slots: Vec<(ScopePath, Option<Key>)> = self.expansion.places[inner.0 as usize]
-            .iter()
-            .map(|place| (place.path.clone(), place.repetition.key.clone()))
-            .collect();
+        let slots = self.slots(inner);
         if let Slots::Hosts(names) = &fleet.slots {
             for (slot, key) in slots {
                 let Some(Key::Text(name)) = key else { continue };
+                if let Some(wanted) = self.settle.memory().wanted.get(&slot)
+                    && let Some(why) = match self.settle.memory().current(&slot) {
+                        Some(held) => Some(has_one(held)),
+                        None => (*wanted != name)
+                            .then(|| format!("It is `{name}` of its pool, and no other host.")),
+                    }
+                {
+                    let error = Diagnostic::error(names.span, "not to be had", why);
+                    self.diagnostics.push(error.at(slot.to_string()));
+                }
                 if pool.hosts.contains_key(&name) {
                     if self.settle.memory().replaced.contains(&slot) {
                         let detail =
@@ -129,19 +188,38 @@ impl<'c> Walk<'_, 'c> {
         let mut busy: BTreeSet<Arc<str>> = given.map(|(_, machine)| machine.clone()).collect();
         let held_here = memory.hosts.iter().filter(|held| may_be_here(&held.slot));
         busy.extend(held_here.filter_map(|held| held.machine.clone()));
+        busy.extend(self.written_out(&pool.name.name));
+        let apart = memory.quarantined.iter().filter(|(slot, _)| may_be_here(slot));
+        busy.extend(apart.map(|(_, machine)| machine.clone()));
+        let mut refused = Vec::new();
+        for (slot, _) in &slots {
+            let Some(machine) = memory.wanted.get(slot) else { continue };
+            // Who has a machine is told by name below.
+            let why = match (memory.current(slot), is_listed(machine), busy.contains(machine)) {
+                (Some(held), ..) => has_one(held),
+                (None, false, _) => not_in(pool, machine),
+                (None, true, true) => taken(&memory, machine),
+                (None, true, false) => {
+                    busy.insert(machine.clone());
+                    continue;
+                }
+            };
+            refused.push(Diagnostic::error(fleet.header, "not to be had", why).at(slot.to_string()));
+        }
         let mut free = pool.hosts.keys().filter(|machine| !busy.contains(*machine)).cloned();
         let mut without = Vec::new();
         for (slot, _) in slots {
             let kept = held(&slot).filter(is_listed);
             let machine = match memory.replaced.contains(&slot) {
                 true => free.next(),
-                false => kept.or_else(|| free.next()),
+                false => kept.or_else(|| memory.wanted.get(&slot).cloned()).or_else(|| free.next()),
             };
             match machine {
                 Some(machine) => _ = self.expansion.machines.insert(slot, machine),
                 None => without.push(slot.to_string()),
             }
         }
+        self.diagnostics.extend(refused);
         if let Some(first) = without.first() {
             let (n_hosts, n_without) = (pool.hosts.len(), without.len());
             let detail = match n_without {
@@ -158,10 +236,86 @@ impl<'c> Walk<'_, 'c> {
         }
     }
 
+    /// Slots on a pool behind a vendor keep the machines that they have; the others get one when they are applied.
+    fn keep_machines(&mut self, fleet: &'c Fleet, inner: ScopeId) {
+        for (slot, _) in self.slots(inner) {
+            let memory = self.settle.memory();
+            let held = memory.current(&slot).filter(|held| held.kind == fleet.host.kind.name);
+            let machine =
+                held.filter(|_| !memory.replaced.contains(&slot)).and_then(|held| held.machine.clone());
+            self.expansion.machines.extend(machine.map(|machine| (slot, machine)));
+        }
+    }
+
+    /// The slots of a fleet with their keys.
+    fn slots(&self, inner: ScopeId) -> Vec<(ScopePath, Option<Key>)> {
+        let places = self.expansion.places[inner.0 as usize].iter();
+        places.map(|place| (place.path.clone(), place.repetition.key.clone())).collect()
+    }
+
+    /// The provider of the vendor that stands behind a pool, if one does: such a pool lists no hosts.
+    fn vendor(&self, pool: &Pool) -> Option<Arc<str>> {
+        let entry = self.surroundings.catalog.find(Sort::Pool, &pool.kind.name)?;
+        (!entry.schema.blocks.contains_key("host")).then(|| entry.provider.clone())
+    }
+
+    /// What of a pool decides how a machine is claimed and given back; none if no vendor stands behind it.
+    fn claiming(&mut self, fleet: &'c Fleet, machine: Option<&Arc<str>>) -> Option<Value> {
+        let pool = self.pool_of(fleet)?;
+        let provider = self.vendor(pool)?;
+        let value = self.expansion.scopes.pool(&pool.name.name).map(|node| self.expansion.value(node, 0));
+        let settings = self.expansion.settings(self.surroundings.catalog, &Session::of(provider.clone()));
+        let entries = [
+            ("name", Value::from(&*pool.name.name)),
+            ("provider", Value::from(&*provider)),
+            ("settings", settings.unwrap_or_else(Value::null)),
+            ("rule", value.as_ref().map_or_else(Value::null, Rule::picked)),
+            (
+                "machine",
+                machine.map_or_else(|| Value::null_of(Type::String), |machine| Value::from(&**machine)),
+            ),
+        ];
+        Some(Value::object(entries.into_iter().map(|(name, value)| (name.into(), value)).collect()))
+    }
+
+    /// How a host is reached and claimed, with what is known of it now.
+    pub(super) fn line_again(&mut self, at: u32) {
+        let Instance { address, node, place, value, .. } = self.expansion.instances[at as usize].clone();
+        let Node { item: NodeItem::Host(fleet), scope } = *self.expansion.scopes.node(node) else { return };
+        let slot = address.scope.clone();
+        if !self.expansion.claims.contains_key(&slot) {
+            return;
+        }
+        let session = self.expansion.session_with(slot.clone());
+        let machine = get(&value, "machine").as_str().map(Arc::from).or_else(|| session.alias.clone());
+        let now = Session { alias: machine.clone(), ..session.clone() };
+        let line = self.line(fleet, &now, View::of(scope, place, &ONCE), &value, false);
+        self.expansion.claims.insert(slot, line.clone());
+        if machine.is_some() {
+            self.expansion.lines.insert(session, line);
+        }
+    }
+
+    /// The machines of a pool that fleets name as they stand, wherever these fleets are: nobody else gets them. Names that
+    /// are computed may depend on who gets which machine.
+    fn written_out(&self, pool: &str) -> Vec<Arc<str>> {
+        let fleets = self.expansion.scopes.scope(Scopes::ROOT).module.fleets.values();
+        let names =
+            fleets.filter(|fleet| pool_named(fleet) == Some(pool)).flat_map(|fleet| match &fleet.slots {
+                Slots::Hosts(Expr { kind: ExprKind::Tuple(names), .. }) => &names[..],
+                _ => &[],
+            });
+        let name = |expr: &Expr| match &expr.kind {
+            ExprKind::String(name) => Some(name.clone()),
+            _ => None,
+        };
+        names.filter_map(name).collect()
+    }
+
     /// The host of one slot.
     pub(super) fn host(&mut self, id: NodeId, scope: ScopeId, place: u32, fleet: &'c Fleet) -> Value {
         let here = self.place(scope, place).clone();
-        let address = Address { scope: here.path.clone(), item: Item::Host, key: None };
+        let address = Address::host_of(here.path.clone());
         let key = match &here.repetition.key {
             Some(Key::Index(index)) => Value::from(&*index.to_string()),
             Some(Key::Text(text)) => Value::from(&**text),
@@ -184,6 +338,7 @@ impl<'c> Walk<'_, 'c> {
         let entry = catalog.find(Sort::Resource, &fleet.host.kind.name).filter(|_| !self.blocks_only());
         let session = self.expansion.session_with(here.path.clone());
         let line = self.line(fleet, &session, view, &known, place == 0);
+        let is_of_vendor = self.pool_of(fleet).and_then(|pool| self.vendor(pool)).is_some();
         let mut instance = Instance {
             address: address.clone(),
             node: id,
@@ -196,17 +351,24 @@ impl<'c> Walk<'_, 'c> {
         };
         if let Some(entry) = entry {
             let mut declared = entry.schema.omitted().entries().cloned().unwrap_or_default();
-            let machine = self.expansion.machines.get(&here.path);
-            let machine = machine.map_or_else(|| Value::unknown(Type::String), |name| Value::from(&**name));
             for (name, value) in instance.declared.entries().into_iter().flatten() {
                 if matches!(&**name, "key" | "index" | "name") {
                     declared.insert(name.clone(), value.clone());
                 }
             }
             declared.insert("slot".into(), Value::from(&*here.path.to_string()));
-            declared.insert("ledger".into(), get(&line, "ledger"));
+            if is_of_vendor {
+                // Which machine it is, only reality knows; what is not known yet of the connection does not matter here.
+                let path = self.ledger_of(fleet);
+                declared.insert("ledger".into(), path);
+            } else {
+                let machine = self.expansion.machines.get(&here.path);
+                let machine =
+                    machine.map_or_else(|| Value::unknown(Type::String), |name| Value::from(&**name));
+                declared.insert("ledger".into(), get(&line, "ledger"));
+                declared.insert("machine".into(), machine);
+            }
             declared.insert("port".into(), get(&line, "port"));
-            declared.insert("machine".into(), machine);
             instance.declared = Value::object(declared);
             let block = Block {
                 resource: &fleet.host,
@@ -217,6 +379,11 @@ impl<'c> Walk<'_, 'c> {
             };
             instance.value = self.settle.settle(&instance, &block);
         }
+        if is_of_vendor {
+            self.expansion.claims.insert(here.path.clone(), line.clone());
+        }
+        let is_to_be_claimed = is_of_vendor && session.alias.is_none();
+        let line = if is_to_be_claimed { Value::unknown(Type::Any) } else { line };
         self.expansion.lines.insert(session, line);
         let host = instance.value.clone();
         let at = self.expansion.instances.len() as u32;
@@ -235,7 +402,7 @@ impl<'c> Walk<'_, 'c> {
             let Some(ScopeStep::Fleet(name, _)) = slot.steps().last() else { continue };
             let node = self.expansion.scopes.fleet(name).map(|node| *self.expansion.scopes.node(node));
             let Some(Node { item: NodeItem::Fleet(fleet, _), scope, .. }) = node else { continue };
-            if self.expansion.machines.get(&slot) == machine.as_ref() {
+            if machine.is_none() || self.expansion.machines.get(&slot) == machine.as_ref() {
                 continue;
             }
             let mut view = View::of(scope, 0, &ONCE);
@@ -264,16 +431,24 @@ impl<'c> Walk<'_, 'c> {
         };
         let (pool, machine) = self.machine(fleet, session);
         let is_it = |held: &&Held| held.slot == *slot && held.machine == session.alias;
-        let remembered = self.settle.memory().hosts.iter().find(is_it).map(|held| held.value.clone());
-        let remembered = remembered.unwrap_or_else(Value::null);
-        let is_accepted = self.settle.memory().accepted.contains(slot);
+        let claiming = self.claiming(fleet, session.alias.as_ref());
+        // What a claim has just found is newer than what is remembered.
+        let is_found = claiming.is_some() && host.is_wholly_known() && !get(host, "claim").is_null();
+        let found = is_found.then(|| host.clone());
+        let remembered = || self.settle.memory().hosts.iter().find(is_it).map(|held| held.value.clone());
+        let remembered = found.or_else(remembered).unwrap_or_else(Value::null);
+        let is_accepted = !is_found && self.settle.memory().accepted.contains(slot);
         let given = |value: Value| Some(value).filter(|value| !value.is_null());
         let mut addresses: Vec<Value> = given(get(&machine, "address")).into_iter().collect();
         addresses.extend(get(&machine, "addresses").items().into_iter().flatten().cloned());
         if addresses.is_empty() {
             // The name of a machine may be its address; one that the pool forgot has been somewhere.
             let name = session.alias.as_deref().map(Value::from).filter(|_| !machine.is_null());
-            addresses.extend(name.or_else(|| given(get(&remembered, "address"))));
+            let known = get(&remembered, "addresses");
+            match known.items().filter(|known| !known.is_empty()) {
+                Some(known) => addresses.extend(known.iter().cloned()),
+                None => addresses.extend(name.or_else(|| given(get(&remembered, "address")))),
+            }
         }
         let pin = given(get(&machine, "host_key"))
             .or_else(|| given(get(&remembered, "host_key")).filter(|_| !is_accepted));
@@ -290,6 +465,7 @@ impl<'c> Walk<'_, 'c> {
         line.insert("lineage".into(), lineage.unwrap_or_else(null));
         let path = given(get(&remembered, "ledger")).or_else(|| given(get(&pool, "ledger")));
         line.insert("ledger".into(), path.unwrap_or_else(|| ledger::PATH.into()));
+        line.extend(claiming.map(|claiming| ("pool".into(), claiming)));
         if !body.is_known() || !machine.is_known() {
             return Value::unknown(Type::Any);
         }
@@ -306,6 +482,13 @@ impl<'c> Walk<'_, 'c> {
             _ => Value::null(),
         };
         (pool, machine)
+    }
+
+    /// Where the ledger lies on the machines of a pool.
+    fn ledger_of(&mut self, fleet: &'c Fleet) -> Value {
+        let pool = self.pool_of(fleet).and_then(|pool| self.expansion.scopes.pool(&pool.name.name));
+        let path = pool.map(|node| get(&self.expansion.value(node, 0), "ledger"));
+        path.filter(|path| !path.is_null()).unwrap_or_else(|| ledger::PATH.into())
     }
 
     /// What a `connection` block says.
@@ -343,17 +526,39 @@ impl<'c> Walk<'_, 'c> {
             let Some(pool) = pool_named(fleet) else { continue };
             if let Some(first) = seen.insert((pool, machine), slot) {
                 let detail = format!("`{first}` and `{slot}` would both have `{machine}`.");
-                twice.push(
-                    Diagnostic::error(fleet.header, "one host for two slots", detail).at(slot.to_string()),
-                );
+                let error = Diagnostic::error(fleet.header, "one host for two slots", detail);
+                let help = "name every host in one fleet only; beside fleets with `size`, write names out in `hosts`";
+                twice.push(error.at(slot.to_string()).help(help));
             }
         }
         self.diagnostics.extend(twice);
     }
 }
 
+fn has_one(held: &Held) -> String {
+    let machine = held.machine.as_deref().unwrap_or("a machine");
+    format!("It has `{machine}` already; `fleet host detach '{}'` lets that go.", held.slot)
+}
+
+fn not_in(pool: &Pool, machine: &str) -> String {
+    let near = nearest(machine, pool.hosts.keys().map(|name| &**name));
+    let near = near.map(|near| format!(" Did you mean `{near}`?")).unwrap_or_default();
+    format!("`pool.{}` has no host `{machine}`.{near}", pool.name.name)
+}
+
+fn taken(memory: &Memory, machine: &str) -> String {
+    let is_it = |of: Option<&str>| of == Some(machine);
+    if let Some(held) = memory.hosts.iter().find(|held| is_it(held.machine.as_deref())) {
+        return format!("`{machine}` is held by `{}`.", held.slot);
+    }
+    match memory.quarantined.iter().any(|(_, other)| is_it(Some(other))) {
+        true => format!("`{machine}` is quarantined; `fleet host resume {machine}` ends that."),
+        false => format!("`{machine}` is for another slot."),
+    }
+}
+
 /// The pool that a fleet names.
-fn pool_named(fleet: &Fleet) -> Option<&str> {
+pub(crate) fn pool_named(fleet: &Fleet) -> Option<&str> {
     let ExprKind::Path(path) = &fleet.pool.kind else { return None };
     match path.steps.first() {
         Some(Step::Attr(name)) => Some(&name.name),
@@ -368,6 +573,11 @@ impl Expansion<'_> {
             let root = get(line, "root");
             root.as_str().filter(|root| !root.is_empty()).map(|root| (session, root.to_owned()))
         })
+    }
+
+    /// How the host of a slot itself is looked at, made and given back; everything else on it takes a line.
+    pub(crate) fn claim(&self, slot: &ScopePath) -> Option<&Value> {
+        self.claims.get(slot)
     }
 
     /// The session with the host that a slot is to have.

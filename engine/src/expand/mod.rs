@@ -33,6 +33,7 @@ use crate::scope::{Node, NodeId, NodeItem, ScopeId, Scopes};
 
 pub use again::Again;
 pub use host::Memory;
+pub(crate) use host::{Held, RememberedHosts, pool_named};
 pub use names::{Checked, Names};
 pub use resource::with_results;
 
@@ -107,7 +108,15 @@ pub struct Block<'b> {
     /// The settings of that.
     pub settings: Value,
     /// The blocks that data must wait for if they change, wherever they stand.
-    pub waits_for: Vec<Target>,
+    pub waits_for: Vec<NodeId>,
+}
+
+impl Block<'_> {
+    /// Whether the successor of an instance is made before it goes.
+    #[must_use]
+    pub fn is_replaced_first(&self) -> bool {
+        self.resource.lifecycle.create_before_destroy.unwrap_or(self.entry.replaced_first)
+    }
 }
 
 /// Knows arguments only: every result is unknown, and so is what is left as it is.
@@ -137,8 +146,13 @@ pub struct Expansion<'c> {
     blocks: Vec<Vec<Opened>>,
     /// The machine of each slot, where a pool lists them.
     machines: BTreeMap<ScopePath, Arc<str>>,
-    /// How hosts are reached, those among them that are still held and not declared any more.
+    /// How hosts are reached, those among them that are still held and not declared any more. Unknown of a host that is
+    /// still to be claimed.
     lines: BTreeMap<Session, Value>,
+    /// How the host of a slot is claimed and given back, where a vendor stands behind the pool.
+    claims: BTreeMap<ScopePath, Value>,
+    /// What is remembered of hosts.
+    memory: Memory,
     /// Values that stand for all instances of a module call or fleet, built when first asked for.
     collected: RefCell<HashMap<(ScopeId, u32), HashMap<names::Part, Value>>>,
 }
@@ -239,7 +253,8 @@ pub fn expand<'c>(
     let mut places = vec![Vec::new(); scopes.scopes.len()];
     places[0] = vec![root];
     let expansion = Expansion {
-        instances: Vec::new(),
+        // Most nodes of a large configuration are blocks with an instance each.
+        instances: Vec::with_capacity(scopes.nodes.len()),
         deferred: Vec::new(),
         imports: Vec::new(),
         openings: vec![Vec::new(); scopes.scopes.len()],
@@ -247,6 +262,8 @@ pub fn expand<'c>(
         blocks: vec![Vec::new(); scopes.nodes.len()],
         machines: BTreeMap::new(),
         lines: BTreeMap::new(),
+        claims: BTreeMap::new(),
+        memory: settle.memory().clone(),
         collected: RefCell::default(),
         places,
         scopes: scopes.clone(),
@@ -339,6 +356,11 @@ impl<'c> Walk<'_, 'c> {
     fn node(&mut self, id: NodeId) {
         let node = *self.expansion.scopes.node(id);
         let n_places = self.expansion.places[node.scope.0 as usize].len() as u32;
+        // Most stand in one place alone, and room for more would be empty very many times.
+        self.expansion.values[id.0 as usize].reserve_exact(n_places as usize);
+        if let NodeItem::Resource(_) | NodeItem::CheckData(_) | NodeItem::Host(_) = node.item {
+            self.expansion.blocks[id.0 as usize].reserve_exact(n_places as usize);
+        }
         for place in 0..n_places {
             let value = match node.item {
                 NodeItem::Resource(resource) | NodeItem::CheckData(resource) => {

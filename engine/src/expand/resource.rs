@@ -15,7 +15,7 @@ use crate::config::model::{AttributePath, IgnoreChanges, Mode, Resource};
 use crate::order::provider_seen_from;
 use crate::provider::Session;
 use crate::schema::{self, Entry, Sort};
-use crate::scope::{self, Node, NodeId, NodeItem, ScopeId};
+use crate::scope::{self, NodeId, NodeItem, ScopeId};
 
 impl<'a, 'c> Walk<'a, 'c> {
     /// Adds the instances that a block has in one place; the value is what a reference to the block means there.
@@ -246,17 +246,13 @@ impl Expansion<'_> {
     }
 
     /// The blocks that a node uses, directly or through values, wherever they stand.
-    fn blocks_behind(&self, id: NodeId) -> Vec<Target> {
+    fn blocks_behind(&self, id: NodeId) -> Vec<NodeId> {
         let (mut seen, mut left) = (HashSet::from([id]), vec![id]);
         let mut found = Vec::new();
         while let Some(node) = left.pop() {
             for used in self.uses[node.0 as usize].iter().filter(|used| seen.insert(used.node)) {
-                let Node { scope, item } = *self.scopes.node(used.node);
-                match item {
-                    NodeItem::Resource(resource) => {
-                        let scope = self.scopes.scope(scope).path.clone();
-                        found.push(Target { scope, item: Some(scope::item(resource)), key: None });
-                    }
+                match self.scopes.node(used.node).item {
+                    NodeItem::Resource(_) => found.push(used.node),
                     _ => left.push(used.node),
                 }
             }

@@ -30,6 +30,11 @@ pub trait HostThing: Send + Sync {
     /// See [`Resource::disrupts`](crate::resource::Resource::disrupts).
     fn disrupts(&self, touch: Touch<'_>) -> Disruption;
 
+    /// Whether it is the machine of a slot, which a vendor knows too.
+    fn is_machine(&self) -> bool {
+        false
+    }
+
     /// See [`HostKind::probe`].
     fn probe(&self, at: &At<Value>) -> Result<Probe, Error>;
 

@@ -9,16 +9,18 @@ use fleet_lang::{Entries, Kind, Type, Value};
 use serde_json::{Value as Json, json};
 use sha2::{Digest, Sha256};
 
-use super::{HostDatum, Ledger, Listed, Probe, Read, Reply, ledger};
+use super::{HostDatum, Ledger, Listed, Probe, Read, Reply, busy, ledger};
 use crate::address::Address;
 use crate::attributes::Misfit;
+use crate::diff::get;
 use crate::encode::{Decoder, to_json};
 use crate::provider::Ask;
 use crate::resource::Error;
 use crate::schema::{Entry, Place, Schema};
 use crate::state::Recorded;
 
-/// What reads the inventory of a host, and by which key the host proved who it is, together with everything else there. It is no kind that users know.
+/// What reads the inventory of a host, by which key the host proved who it is, and what keeps it busy, together with
+/// everything else there. It is no kind that users know.
 pub(crate) const KIND: &str = "host_inventory";
 
 /// See [`KIND`].
@@ -44,7 +46,8 @@ impl HostDatum for Reading {
 
     fn probe(&self, arguments: &Value) -> Result<Probe, Error> {
         let ledger = arguments.as_str().unwrap_or(ledger::PATH);
-        Ok(Probe::new().and(Read::Inside(Ledger::inventory(ledger))).and(Read::Line))
+        let list = Read::Inside(Ledger::inventory(ledger));
+        Ok(Probe::new().and(list).and(Read::Line).and(Read::Processes(busy::expression())))
     }
 
     fn parse(&self, _: &Value, reply: &Reply) -> Result<Value, Error> {
@@ -53,13 +56,23 @@ impl HostDatum for Reading {
             None => Value::null_of(Type::String),
         };
         let (list, line) = (String::from_utf8_lossy(reply.inside(0)?), reply.line(1)?);
+        let busy =
+            busy::parse(reply.output(2)?).map(|busy| busy.iter().map(|what| what.as_str().into()).collect());
         let entries = [
             ("list", Value::from(&*list)),
             ("host_key", text(&line.host_key)),
             ("address", text(&line.address)),
+            ("busy", busy.map_or_else(Value::null, |busy: Vec<Value>| Value::list(Type::String, busy))),
         ];
         Ok(Value::object(entries.into_iter().map(|(name, value)| (name.into(), value)).collect()))
     }
+}
+
+/// What keeps a host busy, as its inventory was read; none if it could not say.
+pub(crate) fn busy(read: &Value) -> Option<Vec<String>> {
+    let busy = get(read, "busy");
+    let items = busy.items()?;
+    Some(items.iter().filter_map(|what| what.as_str().map(str::to_owned)).collect())
 }
 
 /// Longer texts are left out: nothing is found by them.

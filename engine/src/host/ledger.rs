@@ -6,6 +6,8 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use serde::{Deserialize, Serialize};
+
 /// Where the ledger lies, if a pool does not say otherwise: a directory that everybody may write to, and that outlives a
 /// reboot, on macOS and elsewhere.
 pub const PATH: &str = "/var/tmp/fleet/ledger";
@@ -24,12 +26,42 @@ pub struct Ledger {
     pub claim: String,
     /// The highest number of a lock under which somebody worked here.
     pub fence: u64,
-    /// How far it is: `claiming`, `owned` or `returning`.
-    pub state: String,
+    /// The installation it was made in, told by the host key; empty where there is no key, as on this machine itself.
+    pub epoch: String,
+    /// How far it is.
+    pub state: Holding,
     /// When it was made.
     pub since: String,
     /// Who made it, for people.
     pub by: String,
+}
+
+/// How far the holder of a host is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Holding {
+    /// It takes the host.
+    Claiming,
+    /// It has the host.
+    Owned,
+    /// It gives the host back.
+    Returning,
+}
+
+impl Holding {
+    /// The word in a ledger.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Holding::Claiming => "claiming",
+            Holding::Owned => "owned",
+            Holding::Returning => "returning",
+        }
+    }
+
+    fn read(word: &str) -> Option<Holding> {
+        [Holding::Claiming, Holding::Owned, Holding::Returning].into_iter().find(|hold| hold.word() == word)
+    }
 }
 
 impl Ledger {
@@ -46,10 +78,17 @@ impl Ledger {
             slot: word("slot")?,
             claim: word("claim")?,
             fence: word("fence")?.parse().ok()?,
-            state: word("state")?,
+            epoch: word("epoch").unwrap_or_default(),
+            state: Holding::read(&word("state")?)?,
             since: word("since").unwrap_or_default(),
             by: word("by").unwrap_or_default(),
         })
+    }
+
+    /// Whether it was made in this installation. One that does not know its own counts as made where it is.
+    #[must_use]
+    pub fn is_of(&self, epoch: &str) -> bool {
+        self.epoch.is_empty() || self.epoch == epoch
     }
 
     /// Where the things that are managed are listed, given where the ledger lies.
@@ -61,9 +100,9 @@ impl Ledger {
 
 impl fmt::Display for Ledger {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Ledger { lineage, slot, claim, fence, state, since, by } = self;
-        writeln!(f, "{HEADER}\nlineage {lineage}\nslot {slot}\nclaim {claim}\nfence {fence}")?;
-        writeln!(f, "state {state}\nsince {since}\nby {by}")
+        let Ledger { lineage, slot, claim, fence, epoch, state, since, by } = self;
+        writeln!(f, "{HEADER}\nlineage {lineage}\nslot {slot}\nclaim {claim}\nfence {fence}\nepoch {epoch}")?;
+        writeln!(f, "state {}\nsince {since}\nby {by}", state.word())
     }
 }
 
@@ -78,7 +117,8 @@ mod tests {
             slot: "fleet.runners[\"a b\"]".into(),
             claim: "c".into(),
             fence: 7,
-            state: "owned".into(),
+            epoch: "SHA256:k".into(),
+            state: Holding::Owned,
             since: "2026-01-01T00:00:00Z".into(),
             by: "me@here".into(),
         };
@@ -92,6 +132,7 @@ mod tests {
             "fleet-ledger 2\nlineage x\n",
             "fleet-ledger 1\n",
             "fleet-ledger 1\nlineage l\nslot s\nclaim c\nfence x\nstate owned\n",
+            "fleet-ledger 1\nlineage l\nslot s\nclaim c\nfence 1\nstate lent\n",
         ] {
             assert_eq!(Ledger::parse(text.as_bytes()), None, "{text}");
         }

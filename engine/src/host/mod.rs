@@ -7,7 +7,7 @@
 //! 5. [`Hosts`]: the way to all hosts, implemented by a transport; [`HostReader`] and [`HostWriter`] are the two sides
 //!    of a session with one
 //!
-//! [`reach`] says how a host is reached, [`ledger`] who has it.
+//! [`reach`] says how a host is reached, [`ledger`] who has it, [`busy`] whether somebody's work runs there.
 //!
 //! # What the compiler refuses
 //!
@@ -55,6 +55,7 @@
 //!
 //! [`OnHost`] erases a kind, as [`Of`](crate::kind::Of) does for those behind an API.
 
+pub mod busy;
 pub mod edit;
 mod erase;
 pub mod inventory;
@@ -66,8 +67,8 @@ pub mod step;
 
 pub use edit::Edit;
 pub use erase::{DataOnHost, HostDatum, HostThing, OnHost};
-pub use ledger::Ledger;
-pub use probe::{Answer, Content, Operand, Probe, Read, Reply, Tool};
+pub use ledger::{Holding, Ledger};
+pub use probe::{Answer, Content, Operand, Output, Probe, Read, Reply, Tool};
 pub use reach::{Holder, Reach};
 pub use step::{Act, Bytes, Step};
 
@@ -143,6 +144,9 @@ pub trait Hosts: Send + Sync {
     /// The side that can look and nothing else.
     fn reader(&self, reach: &Reach) -> Arc<dyn HostReader>;
 
+    /// A connection of its own, that ends with what is returned: to whoever answers there now, whoever answered before.
+    fn meet(&self, reach: &Reach) -> Arc<dyn HostReader>;
+
     /// The side that can change the host, on behalf of somebody.
     fn writer(&self, reach: &Reach, holder: &Holder) -> Arc<dyn HostWriter>;
 }
@@ -151,6 +155,11 @@ pub trait Hosts: Send + Sync {
 pub trait HostReader: Send + Sync {
     /// Asks all of it at once; the replies stand in the order of the probes.
     fn ask(&self, probes: Vec<Probe>) -> BoxFuture<'_, Vec<Result<Reply, Error>>>;
+
+    /// What stood before every path when it was asked last: empty for the host itself, and while nobody asked.
+    fn root(&self) -> String {
+        String::new()
+    }
 }
 
 /// The writing side of a session with a host.

@@ -3,6 +3,10 @@
 //! Nothing here can express a change. The one exception says so: the script of a user, which a plan flags and
 //! `--read-only` refuses.
 
+use base64::Engine as _;
+use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD};
+use sha2::{Digest, Sha256};
+
 use crate::attributes::Misfit;
 use crate::resource::Error;
 
@@ -26,6 +30,8 @@ pub enum Read {
     Inside(String),
     /// What the connection itself knows of the host.
     Line,
+    /// The processes whose numbers and command lines match an extended regular expression.
+    Processes(String),
     /// What a tool says.
     Tool(Tool, Vec<Operand>),
     /// What a script of the user says. Nobody knows what else it does.
@@ -84,7 +90,7 @@ pub enum Answer {
     Inside(Vec<u8>),
     /// To [`Read::Line`].
     Line(Line),
-    /// To [`Read::Tool`] and [`Read::UserScript`].
+    /// To [`Read::Tool`], [`Read::Processes`] and [`Read::UserScript`].
     Output(Output),
 }
 
@@ -101,6 +107,15 @@ pub struct Line {
     pub user: String,
     /// The name of the state that asks: whose ledgers are ours.
     pub lineage: Option<String>,
+}
+
+impl Line {
+    /// The fingerprint of the key by which the host proved who it is, as OpenSSH shows it.
+    #[must_use]
+    pub fn fingerprint(&self) -> Option<String> {
+        let key = STANDARD.decode(self.host_key.as_deref()?.split_whitespace().nth(1)?).ok()?;
+        Some(format!("SHA256:{}", STANDARD_NO_PAD.encode(Sha256::digest(key))))
+    }
 }
 
 /// What is at a path.

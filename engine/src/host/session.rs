@@ -6,8 +6,13 @@ use std::sync::Arc;
 use fleet_lang::Value;
 
 use super::{HostDatum, HostReader, HostThing, HostWriter, Listed, Probe, Reply, Work, inventory};
+use crate::attributes::Attributes;
 use crate::kind::answer;
-use crate::provider::{Ask, ReadBack, Reader, Writer};
+use crate::pool::PoolHost;
+use crate::pool::drive::PoolWriting;
+use crate::pool::host::without_vendor;
+use crate::pool::look::PoolReading;
+use crate::provider::{Ask, Journal, ReadBack, Reader, Writer};
 use crate::resource::{At, BoxFuture, Change, Error};
 
 /// All kinds that live on hosts, whosever they are.
@@ -23,12 +28,16 @@ pub(crate) struct HostReading {
     pub(crate) host: Arc<dyn HostReader>,
     /// Whether scripts of the user are not run, because nobody knows what they do.
     pub(crate) read_only: bool,
+    /// The pool that the host comes from, if a vendor stands behind it.
+    pub(crate) pool: Option<PoolReading>,
 }
 
 /// The writing side.
 pub(crate) struct HostWriting {
     pub(crate) kinds: Arc<OnHosts>,
     pub(crate) host: Arc<dyn HostWriter>,
+    /// The pool that the host comes from, if a vendor stands behind it.
+    pub(crate) pool: Option<PoolWriting>,
 }
 
 impl Default for OnHosts {
@@ -49,7 +58,12 @@ impl OnHosts {
         }
     }
 
-    fn parse(&self, kind: &str, ask: &Ask, reply: &Reply) -> Result<Option<Value>, Error> {
+    /// Whether a kind is that of the machines of a vendor.
+    pub(crate) fn is_machine(&self, kind: &str) -> bool {
+        self.things.get(kind).is_some_and(|thing| thing.is_machine())
+    }
+
+    pub(crate) fn parse(&self, kind: &str, ask: &Ask, reply: &Reply) -> Result<Option<Value>, Error> {
         match ask {
             Ask::Object(at) => self.thing(kind)?.parse(at, reply),
             Ask::Data(arguments) => {
@@ -59,15 +73,26 @@ impl OnHosts {
     }
 }
 
+impl HostReading {
+    /// What is asked to answer a question.
+    pub(crate) fn question(&self, kind: &str, ask: &Ask) -> Result<Probe, Error> {
+        let probe = self.kinds.probe(kind, ask)?;
+        if self.read_only && probe.runs_user_code() {
+            let error = Error::permanent("a script of yours would have to be run to look at it");
+            return Err(error.help("leave out `--read-only`, or `--exclude` it"));
+        }
+        Ok(probe)
+    }
+}
+
 impl Reader for HostReading {
     fn look(&self, batch: Vec<(Arc<str>, Ask)>) -> BoxFuture<'_, Vec<Result<Option<Value>, Error>>> {
         Box::pin(async move {
+            if let Some(pool) = &self.pool {
+                return pool.look(self, batch).await;
+            }
             let question = |(kind, ask): (Arc<str>, Ask)| {
-                let probe = self.kinds.probe(&kind, &ask)?;
-                if self.read_only && probe.runs_user_code() {
-                    let error = Error::permanent("a script of yours would have to be run to look at it");
-                    return Err(error.help("leave out `--read-only`, or `--exclude` it"));
-                }
+                let probe = self.question(&kind, &ask)?;
                 Ok(((kind, ask), probe))
             };
             answer(batch.into_iter().map(question).collect(), |questions| async {
@@ -81,6 +106,10 @@ impl Reader for HostReading {
             .await
         })
     }
+
+    fn root(&self) -> String {
+        self.host.root()
+    }
 }
 
 impl Writer for HostWriting {
@@ -91,8 +120,15 @@ impl Writer for HostWriting {
         wish: Value,
         change: Change<Value>,
         listed: Option<Listed>,
+        journal: &'a dyn Journal,
     ) -> BoxFuture<'a, Result<(Value, ReadBack), Error>> {
         Box::pin(async move {
+            if self.kinds.is_machine(kind) {
+                let pool = self.pool.as_ref().ok_or_else(without_vendor)?;
+                let change = change.try_map(|from| PoolHost::from_value(&from))?;
+                let (made, found) = pool.make(PoolHost::from_value(&wish)?, change, journal).await?;
+                return Ok((made.to_value(), ReadBack::Found(found.map(|found| found.to_value()))));
+            }
             let thing = self.kinds.thing(kind)?;
             let at = At::Recorded(wish);
             let At::Recorded(wish) = &at else { unreachable!("it was just made") };
@@ -108,8 +144,14 @@ impl Writer for HostWriting {
         kind: &'a str,
         observed: Value,
         listed: Option<Listed>,
+        journal: &'a dyn Journal,
     ) -> BoxFuture<'a, Result<ReadBack, Error>> {
         Box::pin(async move {
+            if self.kinds.is_machine(kind) {
+                let pool = self.pool.as_ref().ok_or_else(without_vendor)?;
+                let left = pool.give_back(PoolHost::from_value(&observed)?, journal).await?;
+                return Ok(ReadBack::Found(left.map(|left| left.to_value())));
+            }
             let thing = self.kinds.thing(kind)?;
             let steps = thing.remove(&observed)?;
             let read_back = thing.probe(&At::Recorded(observed.clone()))?;

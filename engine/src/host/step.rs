@@ -4,6 +4,7 @@ use std::fmt;
 use std::time::Duration;
 
 use super::edit::Edit;
+use super::ledger::Holding;
 
 /// One change. Contents and inputs may be secret, and are not shown.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -99,8 +100,17 @@ pub enum Act {
     },
     /// Takes the host: makes its ledger, which must not be there.
     Claim(Claim),
-    /// Gives the host back: removes the ledger, if it is ours.
+    /// Gives the host back: removes the ledger and what lies beside it, if it is ours.
     Release(Claim),
+    /// Writes into the ledger, if it is this very claim, how far that is. It takes a [`Mark`].
+    Mark(Claim),
+    /// Takes the ledger of somebody who gave up out of the way, if it is still that claim, and makes ours.
+    TakeOver {
+        /// Ours, with its [`Mark`].
+        claim: Claim,
+        /// The random name of the claim that gives way.
+        from: String,
+    },
 }
 
 /// What stands in a file.
@@ -139,6 +149,27 @@ pub struct Claim {
     pub ledger: String,
     /// The slot that holds the host, such as `fleet.runners[0]`.
     pub slot: String,
+    /// Which claim of that slot, where one is told from another; otherwise any of it is ours.
+    pub mark: Option<Mark>,
+}
+
+/// One claim, as its ledger tells it from others.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mark {
+    /// The random name of the claim.
+    pub claim: String,
+    /// The installation it is made on; any, if that is not known.
+    pub epoch: String,
+    /// How far it is.
+    pub state: Holding,
+}
+
+impl Mark {
+    /// A claim by its name alone, whichever installation it is on.
+    #[must_use]
+    pub fn named(claim: String) -> Mark {
+        Mark { claim, epoch: String::new(), state: Holding::Owned }
+    }
 }
 
 /// Bytes that are not shown.

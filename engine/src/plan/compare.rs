@@ -1,25 +1,28 @@
 //! The second walk: what to do at each declared address.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use fleet_lang::{Kind, Marks, Value};
 use fleet_syntax::{Diagnostic, Diagnostics, Severity, Span};
+use foldhash::HashSet;
 
 use super::ignore::ignore;
 use super::look::has_moved;
 use super::make::Index;
 use super::moves::Moves;
+use super::pools::Stocks;
 use super::{Action, Goal, Options, Plan, Step, Why, chain, normal, normal_beside, normal_data};
-use crate::address::{Address, Item, ScopePath, Target};
+use crate::address::{Address, Item, ScopePath};
 use crate::attributes::Misfit;
-use crate::config::model::{Mode, Resource};
+use crate::config::model::Mode;
 use crate::diff::{Change, created, diff, drift, get, updated};
 use crate::expand::{ArgumentsOnly, Block, Expansion, Imported, Instance, Memory, Settle};
 use crate::observe::{Observed, Sight, SubjectOf, Which};
 use crate::provider::{Readers, Session};
 use crate::resource::Error;
 use crate::schema::Schema;
+use crate::scope::NodeId;
 use crate::seal::{Recipes, Sealer, Seals};
 use crate::state::{Object, Recorded, Sealed, State, Write};
 
@@ -44,8 +47,10 @@ pub(super) struct Planner<'a> {
     pub(super) diagnostics: Diagnostics,
     /// What cannot be seen because of its host, and why: it is left alone, and the rest goes on.
     pub(super) blocked: BTreeMap<Address, Arc<str>>,
-    /// The blocks with a step that changes something, as the uses of data see them.
-    pub(super) changing: BTreeSet<Target>,
+    /// The blocks with a step that changes something.
+    pub(super) changing: HashSet<NodeId>,
+    /// How many hosts the pools have left.
+    pub(super) stocks: Stocks,
 }
 
 /// How a walk knows how sensitive values are made.
@@ -82,7 +87,12 @@ impl Planner<'_> {
     }
 
     /// The same for something that is declared there.
-    fn found_for(&mut self, address: &Address, which: Which, declared_at: Option<Span>) -> Option<Value> {
+    pub(super) fn found_for(
+        &mut self,
+        address: &Address,
+        which: Which,
+        declared_at: Option<Span>,
+    ) -> Option<Value> {
         match &self.sight(address, which)?.found {
             Ok(found) => found.clone(),
             Err(error) => {
@@ -98,7 +108,7 @@ impl Planner<'_> {
 
     /// Leaves something in a fleet alone that cannot be seen, and what depends on it; the rest goes on. What is wrong with
     /// a host is said once, and not for all that is on it.
-    fn block(&mut self, address: &Address, slot: &ScopePath, problem: Diagnostic, why: Arc<str>) {
+    pub(super) fn block(&mut self, address: &Address, slot: &ScopePath, problem: Diagnostic, why: Arc<str>) {
         let is_told = self
             .blocked
             .range(slot_start(slot)..)
@@ -212,6 +222,11 @@ impl Planner<'_> {
         get(&self.plan.steps.get(&host)?.record.value, "id").as_str().map(Arc::from)
     }
 
+    /// Where something was recorded before.
+    pub(super) fn moved_from(&self, address: &Address) -> Option<Box<Address>> {
+        self.moves.get(address).map(|from| Box::new(from.clone()))
+    }
+
     /// Whether an earlier run left something open there.
     pub(super) fn is_begun(&self, address: &Address) -> bool {
         let intents = &self.state.intents;
@@ -238,7 +253,12 @@ impl Planner<'_> {
             // A machine that is another's, or does not answer, takes nobody's place.
             self.found_for(address, Which::Declared, Some(instance.span));
         }
-        if self.blocked.contains_key(address) {
+        if address.item == Item::Host && self.failed(address, Which::Begun) {
+            // Nobody knows what came of a claim: no other is begun.
+            self.found_for(address, Which::Begun, Some(instance.span));
+        }
+        let is_wanted = self.options.goal == Goal::Converge;
+        if self.blocked.contains_key(address) || (is_wanted && !self.choose_host(instance, block)) {
             return created(schema, address, &declared);
         }
         let declared = match &before {
@@ -270,11 +290,10 @@ impl Planner<'_> {
             (Some(recorded), Some(before)) if looked => drift(schema, &recorded.value, before, seals),
             _ => Vec::new(),
         };
-        let is_ours =
-            recorded.is_some() || self.state.intents.contains_key(&Object::current(address.clone()));
+        let is_ours = recorded.is_some() || self.is_begun(address);
         let (action, why) = match before.is_some() && has_moved && self.options.goal == Goal::Converge {
             true => (Action::Replace { create_first: true }, Why::Triggered(host_of(address).into())),
-            false => self.decide(instance, block.resource, &changes, before.is_some(), why),
+            false => self.decide(instance, block, &changes, before.is_some(), why),
         };
         if matches!(action, Action::Replace { .. }) {
             // What is made anew has no past to keep.
@@ -310,7 +329,7 @@ impl Planner<'_> {
             value: after.clone(),
             sealed: recorded.map(|recorded| recorded.sealed.clone()).unwrap_or_default(),
             depends_on: Arc::new([]),
-            create_before_destroy: block.resource.lifecycle.create_before_destroy == Some(true),
+            create_before_destroy: block.is_replaced_first(),
             epoch,
         };
         let step = Step {
@@ -320,14 +339,14 @@ impl Planner<'_> {
             before,
             changes,
             drift,
-            moved_from: self.moves.get(address).cloned(),
+            moved_from: self.moved_from(address),
             declared_at: Some(instance.span),
             looked,
             recipes,
             lives_in_state: false,
         };
         if step.action.changes_the_world() {
-            self.note_change(address);
+            self.changing.insert(instance.node);
         }
         self.plan.steps.insert(address.clone(), step);
         after
@@ -351,7 +370,7 @@ impl Planner<'_> {
     fn decide(
         &self,
         instance: &Instance,
-        resource: &Resource,
+        block: &Block<'_>,
         changes: &[Change],
         is_there: bool,
         why: Why,
@@ -362,8 +381,7 @@ impl Planner<'_> {
         if !is_there {
             return (Action::Create, why);
         }
-        let replace =
-            Action::Replace { create_first: resource.lifecycle.create_before_destroy == Some(true) };
+        let replace = Action::Replace { create_first: block.is_replaced_first() };
         if self.options.replace.iter().any(|target| target.covers(&instance.address)) {
             return (replace, Why::Asked);
         }
@@ -427,7 +445,7 @@ impl Planner<'_> {
             self.complain(instance, "this value cannot be", format!("`{attribute}`: {message}."));
             instance.declared.clone()
         });
-        let waits = block.waits_for.iter().any(|target| self.changing.contains(target));
+        let waits = block.waits_for.iter().any(|block| self.changing.contains(block));
         let seen = self.sight(address, Which::Data).is_some_and(|sight| sight.is_about(&arguments));
         let found = match seen && !waits {
             true => self.found_for(address, Which::Data, Some(instance.span)),
@@ -462,16 +480,11 @@ impl Planner<'_> {
                 lives_in_state: false,
             };
             if action == Action::Read {
-                self.note_change(address);
+                self.changing.insert(instance.node);
             }
             self.plan.steps.insert(address.clone(), step);
         }
         after
-    }
-
-    fn note_change(&mut self, address: &Address) {
-        let block = Target { scope: address.scope.clone(), item: Some(address.item.clone()), key: None };
-        self.changing.insert(block.without_scope_keys());
     }
 }
 

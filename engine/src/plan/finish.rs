@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use fleet_lang::{Marks, Value};
 use fleet_syntax::Diagnostics;
+use foldhash::fast::RandomState;
 use foldhash::{HashMap, HashSet};
 use petgraph::Direction;
 
@@ -49,6 +50,7 @@ impl Planner<'_> {
         self.create_first_behind(expansion, graph);
         self.remove_the_rest(expansion, catalog);
         self.remove_older();
+        self.finish_pools(expansion, catalog);
         let older = self.plan.deposed.values_mut().flat_map(BTreeMap::values_mut);
         for step in self.plan.steps.values_mut().chain(older) {
             let entry = catalog.find(Sort::Resource, &step.record.kind);
@@ -71,9 +73,13 @@ impl Planner<'_> {
     /// Notes dependencies, and finds the records that have to be written although nothing changes.
     fn settle_records(&mut self, expansion: &Expansion<'_>, graph: &Graph, catalog: &dyn Catalog) {
         let mut dependencies = Dependencies::new(expansion, graph);
+        // All of them are asked for, in another order than that of the tree.
+        let mut steps = HashMap::with_capacity_and_hasher(self.plan.steps.len(), RandomState::default());
+        let mut all = std::mem::take(&mut self.plan.steps);
+        steps.extend(&mut all);
         for (instance, vertex) in expansion.instances.iter().zip(&graph.instances) {
             let is_begun = self.is_begun(&instance.address);
-            let Some(step) = self.plan.steps.get_mut(&instance.address) else { continue };
+            let Some(step) = steps.get_mut(&instance.address) else { continue };
             step.record.depends_on = dependencies.of(*vertex);
             let Some(before) = step.before.as_ref().filter(|_| step.action == Action::Keep) else { continue };
             let Some(entry) = catalog.find(Sort::Resource, &step.record.kind) else { continue };
@@ -100,6 +106,7 @@ impl Planner<'_> {
                 step.action = Action::Record;
             }
         }
+        self.plan.steps = all;
     }
 
     /// What is replaced last must not lose what it depends on before: that is replaced in the same way.
@@ -141,7 +148,7 @@ impl Planner<'_> {
         let never_made = self.never_made().filter(|(address, _)| is_left(address));
         let never_made = never_made.map(|(address, record)| {
             let step = removal(Action::Forget, Why::Vanished, record, None);
-            (address.clone(), Step { moved_from: self.moves.get(address).cloned(), ..step })
+            (address.clone(), Step { moved_from: self.moved_from(address), ..step })
         });
         let never_made: Vec<(Address, Step)> = never_made.collect();
         let declared = self.declared_things(&left);
@@ -169,7 +176,9 @@ impl Planner<'_> {
                     removal(Action::Keep, Why::NotDeclared, record, before)
                 }
                 (None, _) => removal(Action::Forget, Why::Vanished, record, before),
-                (_, Some(other)) => removal(Action::Forget, Why::SameAs(other.clone()), record, before),
+                (_, Some(other)) => {
+                    removal(Action::Forget, Why::SameAs(Box::new(other.clone())), record, before)
+                }
                 _ if self.options.goal == Goal::Destroy => {
                     removal(Action::Destroy, Why::Asked, record, before)
                 }
@@ -178,7 +187,7 @@ impl Planner<'_> {
                 }
                 _ => removal(Action::Destroy, Why::NotDeclared, record, before),
             };
-            let moved_from = self.moves.get(address).cloned();
+            let moved_from = self.moved_from(address);
             self.plan.steps.insert(address.clone(), Step { moved_from, looked, ..step });
         }
         self.plan.steps.extend(never_made);

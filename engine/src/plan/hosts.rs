@@ -1,6 +1,7 @@
 //! `--host` and `--exclude-host`: hosts by their slots or names → targets.
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 
 use fleet_lang::Value;
 use fleet_syntax::{Diagnostic, Diagnostics, Severity, nearest};
@@ -54,7 +55,7 @@ pub(super) fn with_hosts<'o>(
 pub fn way_to(sources: &Sources<'_, '_>, state: &State, host: &str) -> Result<Value, Diagnostics> {
     let options = Options { hosts: vec![host.to_owned()], ..Options::default() };
     let outline = Outline::of(sources.config, sources.surroundings.catalog);
-    let memory = Memory::of(state, &options);
+    let memory = Memory::of(state, &options, &BTreeSet::new());
     let index: Index<'_> = state.recorded.iter().collect();
     let nothing = Observed::default();
     let looker = || Looker::new(state, &index, sources.readers, &options, &memory, &nothing);

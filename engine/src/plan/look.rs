@@ -3,17 +3,21 @@
 //! Results come from the record, so that no look waits for another. Only data that decides what else to look at takes
 //! another round.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use fleet_lang::Value;
+use foldhash::fast::FixedState;
 
 use super::compare::without;
 use super::make::Index;
-use super::{Options, kind_of, normal, normal_data};
+use super::{Goal, Options, kind_of, normal, normal_data};
 use crate::address::{Address, Item, ScopePath, Target};
 use crate::config::model::Mode;
 use crate::diff::{created, diff, get, updated};
 use crate::expand::{ArgumentsOnly, Block, Expansion, Imported, Instance, Memory, Settle};
 use crate::host::{inventory, ledger};
 use crate::observe::{Ask, Observed, Question, Questions, Subject, SubjectOf, Which};
+use crate::pool::look::CANDIDATES;
 use crate::provider::{Readers, Session};
 use crate::resource::At;
 use crate::schema::Catalog;
@@ -43,7 +47,8 @@ impl<'a> Looker<'a> {
         memory: &'a Memory,
         seen: &'a Observed,
     ) -> Looker<'a> {
-        Looker { state, index, readers, options, memory, seen, questions: Questions::default() }
+        let questions = Questions::with_capacity_and_hasher(index.len(), FixedState::default());
+        Looker { state, index, readers, options, memory, seen, questions }
     }
 
     /// Everything that is still to be looked at: what is declared, and what is only remembered.
@@ -74,6 +79,12 @@ impl<'a> Looker<'a> {
                 !question.session.is_on_host() || is_chosen(options, &question.session.scope)
             });
         }
+        if options.goal == Goal::Destroy {
+            // What was never made is not removed, so that nobody looks at a host of which nothing is known.
+            let known = known_sessions(self.state);
+            self.questions
+                .retain(|_, question| !question.session.is_on_host() || known.contains(&question.session));
+        }
         let seen = self.seen;
         if !seen.is_empty() {
             self.questions.retain(|subject, _| !seen.contains_key(subject));
@@ -101,14 +112,16 @@ impl<'a> Looker<'a> {
                 if self.questions.contains_key(&SubjectOf { address, which: Which::Recorded }) {
                     continue;
                 }
-                if let Some(question) = question(record, At::Recorded(record.value.clone())) {
+                let noted = noted(state, address, None, record);
+                if let Some(question) = question(record, At::Recorded(noted)) {
                     self.ask(address.clone(), Which::Recorded, question);
                 }
             }
         }
         for (address, older) in &state.deposed {
             for (number, record) in older {
-                if let Some(question) = question(record, At::Recorded(record.value.clone())) {
+                let noted = noted(state, address, Some(*number), record);
+                if let Some(question) = question(record, At::Recorded(noted)) {
                     self.ask(address.clone(), Which::Deposed(*number), question);
                 }
             }
@@ -147,6 +160,23 @@ impl<'a> Looker<'a> {
         });
         let listed: Vec<_> = listed.collect();
         self.questions.extend(listed);
+    }
+
+    /// Asks which machines a slot may get that has none, if it is about one.
+    fn ask_for_hosts(&mut self, address: &Address, block: &Block<'_>) -> bool {
+        let is_wanted = address.item == Item::Host && block.session.alias.is_none();
+        if !is_wanted || get(&block.settings, "pool").is_null() {
+            return false;
+        }
+        if let Some(settings) = usable(block.settings.clone()) {
+            let (session, ask) = (block.session.clone(), Ask::Data(Value::null()));
+            self.ask(
+                address.clone(),
+                Which::Candidates,
+                Question { session, settings, kind: CANDIDATES.into(), ask },
+            );
+        }
+        true
     }
 
     fn data(&mut self, instance: &Instance, block: &Block<'_>) -> Value {
@@ -193,11 +223,16 @@ impl Settle for Looker<'_> {
             // that takes its place is asked before anything is done.
             let is_here = !has_moved(recorded, &block.session);
             if let Some(settings) = settings {
-                let wish = normal(self.readers, &kind, declared).ok().filter(Value::is_wholly_known);
                 if is_here && self.options.refresh {
-                    let at = At::Recorded(recorded.value.clone());
+                    let at = At::Recorded(noted(self.state, address, None, recorded));
                     self.ask(address.clone(), Which::Recorded, question(settings, at));
-                } else if let Some(wish) = wish.filter(|_| !is_here && address.item == Item::Host) {
+                } else if self.ask_for_hosts(address, block) {
+                    // Which machine it will be is not known yet.
+                } else if !is_here
+                    && address.item == Item::Host
+                    && let Ok(wish) = normal(self.readers, &kind, declared)
+                    && wish.is_wholly_known()
+                {
                     let at = At::Declared(wish.unmark_deep().0);
                     self.ask(address.clone(), Which::Declared, question(settings, at));
                 }
@@ -206,6 +241,9 @@ impl Settle for Looker<'_> {
             let changes = diff(schema, &recorded.value, declared, None);
             let after = updated(schema, address, &recorded.value, declared, &changes);
             return without(&recorded.sealed, address, &after);
+        }
+        if self.ask_for_hosts(address, block) {
+            return created(&block.entry.schema, address, declared);
         }
         if let Some(settings) = settings
             && let Ok(wish) = normal(self.readers, &kind, declared)
@@ -218,6 +256,13 @@ impl Settle for Looker<'_> {
     }
 }
 
+/// The sessions of all that is recorded or was begun.
+fn known_sessions(state: &State) -> BTreeSet<&Session> {
+    let older = state.deposed.values().flat_map(BTreeMap::values);
+    let begun = state.intents.values().map(|intent| &intent.record);
+    state.recorded.values().chain(older).chain(begun).map(|record| &record.session).collect()
+}
+
 /// Whether anything on the host of a slot is part of the plan: nobody else's host is connected to.
 fn is_chosen(options: &Options, slot: &ScopePath) -> bool {
     let host = Address { scope: slot.clone(), item: Item::Host, key: None };
@@ -225,6 +270,16 @@ fn is_chosen(options: &Options, slot: &ScopePath) -> bool {
     let is_excluded = options.excludes.iter().any(|target| target.covers(&host));
     let is_targeted = |target: &Target| target.covers(&host) || whole.includes(target);
     !is_excluded && (options.targets.is_empty() || options.targets.iter().any(is_targeted))
+}
+
+/// What is recorded of something, with what was noted while it was changed last: a machine that goes back is found by that.
+fn noted(state: &State, address: &Address, deposed: Option<u32>, record: &Recorded) -> Value {
+    let object = || Object { address: address.clone(), deposed };
+    let intent = (address.item == Item::Host).then(|| state.intents.get(&object())).flatten();
+    let noted = intent.filter(|intent| {
+        intent.operation != Operation::Create && !get(&intent.record.value, "journal").is_null()
+    });
+    noted.map_or_else(|| record.value.clone(), |intent| intent.record.value.clone())
 }
 
 /// Where to look for what was begun: it is none of those that are known.

@@ -6,8 +6,9 @@ use fleet_lang::Value;
 use fleet_syntax::diagnostic::has_errors;
 use fleet_syntax::{Diagnostic, Diagnostics, Severity};
 
-use foldhash::HashMap;
+use foldhash::{HashMap, HashSet};
 
+use super::apart::{explain, set_apart, without};
 use super::begun::settle;
 use super::choose::choose;
 use super::compare::{Planner, Shadow};
@@ -16,7 +17,7 @@ use super::later::leave_to_later;
 use super::look::Looker;
 use super::moves::{self, apply_moves};
 use super::{Goal, Options, Plan, Step};
-use crate::address::{Address, Target};
+use crate::address::{Address, Item, ScopePath, Target};
 use crate::check;
 use crate::clock::Clock;
 use crate::config::model::Config;
@@ -28,6 +29,7 @@ use crate::host::inventory;
 use crate::observe::{Observed, Subject, SubjectOf, Which, observe};
 use crate::outline::Outline;
 use crate::provider::{Readers, Session};
+use crate::resource::Disruption;
 use crate::schema::{Catalog, Sort};
 use crate::seal::Sealer;
 use crate::state::{Object, Recorded, State, Write};
@@ -77,6 +79,9 @@ pub type Settings = BTreeMap<Session, Value>;
 /// The records by their addresses, for those who ask for very many of them.
 pub(super) type Index<'a> = HashMap<&'a Address, &'a Recorded>;
 
+/// So many directories that stand for roots of hosts are named.
+const MOST_ROOTS: usize = 4;
+
 /// More rounds of looking than this are surely a circle.
 const MOST_ROUNDS: usize = 20;
 
@@ -89,15 +94,18 @@ pub async fn plan<'c>(
     let serial = state.serial;
     let outline = Outline::of(sources.config, sources.surroundings.catalog);
     let moves = apply_moves(&outline.scopes, &mut state);
-    let memory = Memory::of(&state, options);
+    let memory = Memory::of(&state, options, &BTreeSet::new());
     let index: Index<'_> = state.recorded.iter().collect();
     let nothing = Observed::default();
     let looker = Looker::new(&state, &index, sources.readers, options, &memory, &nothing);
     let options = with_hosts(options, &outline, sources.surroundings, looker)?;
+    let apart = set_apart(&state, options.goal);
+    let options = without(options, &apart);
     let options = &*options;
     drop(index);
-    let looked = look(sources, &outline, &mut state, options, &memory).await?;
-    let Looked { mut observed, settings, imports, rounds } = looked;
+    let looked = look(sources, &outline, &mut state, options, memory).await?;
+    let Looked { mut observed, settings, imports, rounds, memory } = looked;
+    let found_roots = found_roots(sources.readers, &settings).await;
     let settled = settle(&mut state, &mut observed, sources.surroundings.catalog, sources.sealer);
     // All of that is still to be written.
     state.serial = serial;
@@ -117,7 +125,8 @@ pub async fn plan<'c>(
         plan: Plan { extra_rounds: rounds.saturating_sub(1), ..Plan::default() },
         diagnostics: Diagnostics::new(),
         blocked: BTreeMap::new(),
-        changing: BTreeSet::new(),
+        changing: HashSet::default(),
+        stocks: BTreeMap::new(),
     };
     let shadow = (!sources.config.root().secrets.is_empty()).then(|| {
         let surroundings = sources.surroundings.with_placeholders();
@@ -136,7 +145,10 @@ pub async fn plan<'c>(
     for target in choose(&mut plan, options, &blocked, &state, &expansion, &graph) {
         problems.push(unknown_target(&target.to_string()));
     }
-    plan.notes = notes(&plan, &expansion, sources.surroundings.catalog);
+    explain(&mut plan, &apart);
+    let busy = busy(&plan, &observed, sources.readers);
+    plan.notes = notes(&plan, &expansion, found_roots, sources.surroundings.catalog);
+    plan.notes.extend(busy);
     leave_to_later(&mut plan, &state, &expansion, &graph);
     let again = options.imports.iter().filter(|import| state.recorded.contains_key(&import.to));
     problems.extend(again.map(|import| recorded_already(&import.to)));
@@ -162,6 +174,8 @@ struct Looked {
     /// What is taken in, by who takes it.
     imports: BTreeMap<Address, Imported>,
     rounds: usize,
+    /// What is remembered of hosts, without claims that nothing came of.
+    memory: Memory,
 }
 
 /// Looks at everything, in as many rounds as it takes. What only hosts know of is remembered from now on.
@@ -170,14 +184,14 @@ async fn look(
     outline: &Outline<'_>,
     state: &mut State,
     options: &Options,
-    memory: &Memory,
+    mut memory: Memory,
 ) -> Result<Looked, Diagnostics> {
     let mut observed = Observed::default();
     let mut settings = Settings::new();
     let mut rounds = 0;
     loop {
         let index: Index<'_> = state.recorded.iter().collect();
-        let mut looker = Looker::new(state, &index, sources.readers, options, memory, &observed);
+        let mut looker = Looker::new(state, &index, sources.readers, options, &memory, &observed);
         let (expansion, problems) = expand(outline, sources.surroundings, &mut looker);
         if has_errors(&problems) && options.goal != Goal::Destroy {
             // Records were believed so far; only what is wrong whatever is there can be said without looking.
@@ -190,7 +204,7 @@ async fn look(
         let imports = expansion.imports.iter().chain(&options.imports);
         let imports = imports.map(|import| (import.to.clone(), import.clone())).collect();
         if questions.is_empty() || rounds == MOST_ROUNDS {
-            return Ok(Looked { observed, settings, imports, rounds });
+            return Ok(Looked { observed, settings, imports, rounds, memory });
         }
         for question in questions.values() {
             if !settings.contains_key(&question.session) {
@@ -201,12 +215,21 @@ async fn look(
         observed.extend(observe(sources.readers, sources.clock, sources.listener, questions).await);
         rounds += 1;
         let listed = only_listed(state, &observed, &expansion);
-        // Only what data and inventories say can decide what else to look at.
-        if !feeds && listed.is_empty() {
-            return Ok(Looked { observed, settings, imports, rounds });
+        let before = std::mem::replace(&mut memory, Memory::of(state, options, &in_vain(&observed)));
+        // Only what data, inventories and claims that nothing came of say can decide what else to look at.
+        if !feeds && listed.is_empty() && memory == before {
+            return Ok(Looked { observed, settings, imports, rounds, memory });
         }
         state.recorded.extend(listed);
     }
+}
+
+/// The slots whose claim was begun without anything having come of it.
+fn in_vain(observed: &Observed) -> BTreeSet<ScopePath> {
+    let is_host = |subject: &Subject| subject.address.item == Item::Host && subject.which == Which::Begun;
+    let begun =
+        observed.iter().filter(|(subject, sight)| is_host(subject) && matches!(sight.found, Ok(None)));
+    begun.map(|(subject, _)| subject.address.scope.clone()).collect()
 }
 
 /// What hosts of ours list as managed, and what neither the state nor the configuration knows.
@@ -256,17 +279,41 @@ fn only_listed(state: &State, observed: &Observed, expansion: &Expansion<'_>) ->
     recorded.collect()
 }
 
+/// What stood before every path on hosts that were looked at, as they said; those are left out where nothing did.
+async fn found_roots(readers: &dyn Readers, settings: &Settings) -> Vec<(ScopePath, String)> {
+    let mut roots = Vec::new();
+    for (session, settings) in settings.iter().filter(|(session, _)| session.is_on_host()) {
+        // Whoever cannot be connected to was not looked at either.
+        let root = readers.reader(session, settings).await.map(|reader| reader.root()).unwrap_or_default();
+        if !root.is_empty() {
+            roots.push((session.scope.clone(), root));
+        }
+    }
+    roots
+}
+
 /// What is to be known about how it was looked at: where paths lie that do not start at the root of their host, and which
 /// kinds took scripts of the user.
-fn notes(plan: &Plan, expansion: &Expansion<'_>, catalog: &dyn Catalog) -> Vec<String> {
+fn notes(
+    plan: &Plan,
+    expansion: &Expansion<'_>,
+    found_roots: Vec<(ScopePath, String)>,
+    catalog: &dyn Catalog,
+) -> Vec<String> {
     let mut notes = Vec::new();
-    let mut roots: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    for (session, root) in expansion.roots() {
-        roots.entry(root).or_default().push(session.scope.to_string());
+    let mut roots: BTreeMap<String, BTreeSet<ScopePath>> = BTreeMap::new();
+    let said = expansion.roots().map(|(session, root)| (session.scope.clone(), root));
+    for (slot, root) in said.chain(found_roots) {
+        roots.entry(root).or_default().insert(slot);
     }
-    for (root, slots) in roots {
+    let others = roots.len().saturating_sub(MOST_ROOTS);
+    for (root, slots) in roots.into_iter().take(MOST_ROOTS) {
         let more = if slots.len() > 1 { format!(" and {} more", slots.len() - 1) } else { String::new() };
-        notes.push(format!("Paths on {}{more} lie under {root}.", slots[0]));
+        let slot = slots.first().map(ToString::to_string).unwrap_or_default();
+        notes.push(format!("Paths on {slot}{more} lie under {root}."));
+    }
+    if others > 0 {
+        notes.push(format!("Paths on other hosts lie under {others} more directories."));
     }
     let runs = |step: &&Step| {
         let entry = catalog.find(Sort::Resource, &step.record.kind);
@@ -278,6 +325,31 @@ fn notes(plan: &Plan, expansion: &Expansion<'_>, catalog: &dyn Catalog) -> Vec<S
         n => notes.push(format!("{n} scripts of yours were run to look; `--read-only` does without them.")),
     }
     notes
+}
+
+/// Hosts that something is to be done to while somebody's work runs there.
+fn busy(plan: &Plan, observed: &Observed, readers: &dyn Readers) -> Vec<String> {
+    let seen = observed.iter().filter(|(subject, _)| subject.which == Which::Inventory);
+    let told = seen.filter_map(|(Subject { address: host, .. }, sight)| {
+        let work = inventory::busy(sight.found.as_ref().ok()?.as_ref()?).filter(|work| !work.is_empty())?;
+        let older = plan.deposed.iter().flat_map(|(address, older)| older.values().map(move |step| (address, step)));
+        let here = plan.steps.iter().chain(older);
+        let mut here = here.filter(|(address, step)| {
+            address.scope.slot().as_ref() == Some(&host.scope) && step.action.changes_the_world()
+        });
+        let disturbs = |(address, step): (&Address, &Step)| {
+            check::gives_up_a_host(address, step) || check::disruption(step, readers) == Disruption::Host
+        };
+        let (first, disturbed) = (here.next()?, here.clone().any(disturbs));
+        let told = format!("{} is busy now: {}.", host.scope, work.join(", "));
+        Some(match disturbed || disturbs(first) {
+            true => format!(
+                "{told} Apply refuses to disturb it; `--when-busy wait` waits, `--when-busy proceed` does not care."
+            ),
+            false => told,
+        })
+    });
+    told.collect()
 }
 
 fn recorded_already(address: &Address) -> Diagnostic {

@@ -2,10 +2,11 @@
 //!
 //! The configuration is walked twice: the first walk finds out where to look (`look`), the second compares with what
 //! was observed (`compare`); in between, `begun` settles what earlier runs left open. `finish` adds what is only
-//! remembered, `choose` leaves out what the user did not choose, and `later` what has to wait for blocks that are not
+//! remembered, `pools` says where machines come from and go to, `choose` leaves out what the user did not choose, and `later` what has to wait for blocks that are not
 //! decided yet.
 //! [`plan`] is all of it together. The plan is what runs: the same value is shown, approved and executed.
 
+mod apart;
 mod begun;
 mod choose;
 mod compare;
@@ -17,7 +18,11 @@ mod later;
 mod look;
 mod make;
 mod moves;
+pub mod pools;
+mod rebuild;
 mod remembered;
+mod slots;
+mod ways;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -38,7 +43,11 @@ pub use hosts::way_to;
 pub(crate) use ignore::ignore;
 pub(crate) use look::{begun, usable, wished};
 pub use make::{Planned, Settings, Sources, plan};
+pub use pools::Pooling;
+pub use rebuild::{Found, Rebuilt, declared_slots, rebuilt};
 pub use remembered::Remembered;
+pub use slots::{Slot, Standing, slots};
+pub use ways::{Way, Ways, ways};
 
 /// What will be done. Steps that keep things as they are stand in it too.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -60,6 +69,8 @@ pub struct Plan {
     pub extra_rounds: usize,
     /// What else is to be known about how it was looked at.
     pub notes: Vec<String>,
+    /// Where the machines of slots come from and go to, where a vendor stands behind their pool.
+    pub pools: BTreeMap<Address, Pooling>,
 }
 
 /// What a plan is for.
@@ -90,7 +101,7 @@ pub struct Step {
     /// What differs between what was recorded and what is there: it was changed behind our back.
     pub drift: Vec<Change>,
     /// Where it was recorded before.
-    pub moved_from: Option<Address>,
+    pub moved_from: Option<Box<Address>>,
     /// The block that declares it.
     pub declared_at: Option<Span>,
     /// Whether reality was asked; otherwise apply looks before it acts.
@@ -126,6 +137,8 @@ pub struct Options {
     pub exclude_hosts: Vec<String>,
     /// Slots whose hosts may have other keys than those that are recorded: they were installed anew.
     pub accepted: Vec<ScopePath>,
+    /// Slots that are to get this machine and no other, if they have none.
+    pub machines: BTreeMap<ScopePath, Arc<str>>,
 }
 
 /// A block whose instances cannot be told yet, or something that has to wait for one.
@@ -144,6 +157,8 @@ pub enum LeftOut {
     NotTargeted,
     /// The user excluded it.
     Excluded,
+    /// Somebody set its host apart: how, who, when and why.
+    Apart(Arc<str>),
     /// It cannot be seen, for this reason.
     Blocked(Arc<str>),
     /// It depends on this, which is left out.
@@ -201,7 +216,7 @@ pub enum Why {
     /// The user asked for it.
     Asked,
     /// It is there, but is declared under this address now.
-    SameAs(Address),
+    SameAs(Box<Address>),
     /// This changed, and it is replaced with it.
     Triggered(Arc<str>),
     /// The configuration says that it is to be left alone.

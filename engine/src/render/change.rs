@@ -1,6 +1,6 @@
 //! How values change, as lines: only what changes, at any depth, with a count of what is not shown.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use similar::{Algorithm, DiffOp, capture_diff_slices};
@@ -9,13 +9,16 @@ use unicode_width::UnicodeWidthStr;
 use super::line::{Line, Sign, Style, count};
 use super::repeat::Seen;
 use super::value::{has_lines, inline, json, label, quoted_pair};
-use crate::document::Shown;
+use crate::document::{Members, Shown};
 
 /// Names are padded to the longest one beside them, but not further than this.
 const WIDEST_NAME: usize = 40;
 
 /// A change from one value to another that takes more columns is written on two lines.
 const WIDEST_CHANGE: usize = 100;
+
+/// What stands between a name and its value.
+const EQUALS: &str = " = ";
 
 /// Texts of one line that are JSON are shown as what they mean from this length on.
 const LONG_JSON: usize = 60;
@@ -218,7 +221,7 @@ impl Body<'_> {
 
     /// Writes one line.
     pub(super) fn line(&mut self, sign: Sign, level: usize, lead: &Lead, text: &str, note: Option<&str>) {
-        let line = Line::new(sign, level, format!("{}{text}", lead.text));
+        let line = Line::new(sign, level, [&*lead.text, text].concat());
         self.lines.push(match note {
             Some(note) => line.with(Style::Alarm, format!("  # {note}")),
             None => line,
@@ -232,8 +235,13 @@ impl Lead {
         if label.is_empty() {
             return Lead::default();
         }
-        let text = format!("{label}{} = ", " ".repeat(width.saturating_sub(label.width())));
-        Lead { width: text.width(), text }
+        let own = label.width();
+        let padding = width.saturating_sub(own);
+        let mut text = String::with_capacity(label.len() + padding + EQUALS.len());
+        text.push_str(label);
+        text.extend(std::iter::repeat_n(' ', padding));
+        text.push_str(EQUALS);
+        Lead { width: own + padding + EQUALS.len(), text }
     }
 }
 
@@ -265,10 +273,7 @@ fn same_sort(a: &Shown, b: &Shown) -> bool {
     matches!((a, b), (Shown::Map(_), Shown::Map(_)) | (Shown::List(_), Shown::List(_)))
 }
 
-fn map_rows<'a>(
-    before: &'a BTreeMap<Arc<str>, Shown>,
-    after: &'a BTreeMap<Arc<str>, Shown>,
-) -> (Vec<Row<'a>>, Same) {
+fn map_rows<'a>(before: &'a Members, after: &'a Members) -> (Vec<Row<'a>>, Same) {
     let mut same = Same::default();
     let mut rows = Vec::new();
     let names: BTreeSet<&Arc<str>> = before.keys().chain(after.keys()).collect();

@@ -1,6 +1,6 @@
 //! One thing that changes: its name with the reason, and below it the attributes that matter.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use super::change::{Body, Lead, Row, Same, widest};
 use super::line::{Line, Sign, Style, clean};
@@ -116,8 +116,9 @@ impl Body<'_> {
     fn all(&mut self, address: &str, sign: Sign, object: Option<&Attributes>) {
         let entries = present_entries(object);
         let width = widest(entries.iter().map(|(label, _)| &**label));
+        let address = clean(address);
         for (label, value) in entries {
-            self.at = format!("{}.{label}", clean(address));
+            self.at = [&*address, ".", &*label].concat();
             self.whole(sign, 1, &Lead::new(&label, width), value, None);
         }
     }
@@ -134,8 +135,9 @@ impl Body<'_> {
     /// How attributes of something change.
     fn attributes(&mut self, address: &str, rows: &[Row<'_>]) {
         let width = widest(rows.iter().map(|row| &*row.label));
+        let address = clean(address);
         for row in rows {
-            self.at = format!("{}.{}", clean(address), row.label);
+            self.at = [&*address, ".", &*row.label].concat();
             self.row(1, row, width);
         }
     }
@@ -143,7 +145,7 @@ impl Body<'_> {
     /// The attributes that change, with the results that are others because of it or that nobody knows any more.
     fn changes(&mut self, step: &Step) {
         let (before, after) = (step.before.as_ref(), step.after.as_ref());
-        let names: BTreeSet<&String> = before.into_iter().chain(after).flat_map(BTreeMap::keys).collect();
+        let names: BTreeSet<&String> = before.into_iter().chain(after).flat_map(Attributes::keys).collect();
         let mut same = Same::default();
         let mut rows = Vec::new();
         for name in names {

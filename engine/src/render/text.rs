@@ -90,7 +90,9 @@ pub(super) fn left_out(document: &Document) -> Vec<Line> {
     for left_out in &document.left_out {
         let block = match left_out.because {
             Because::DependsOn { .. } | Because::NeededBy { .. } => left_out.address.clone(),
-            Because::NotTargeted | Because::Excluded | Because::Blocked { .. } => block_of(&left_out.address),
+            Because::NotTargeted | Because::Excluded | Because::Apart { .. } | Because::Blocked { .. } => {
+                block_of(&left_out.address)
+            }
         };
         blocks.entry((block, words::because(left_out))).or_default().push(left_out);
     }

@@ -1,14 +1,11 @@
 //! Values on one line, as far as they fit on one.
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
-
 use fleet_lang::print::{is_printable, quote};
 use serde::Deserialize;
 use serde::de::{self, Deserializer, MapAccess, SeqAccess, Visitor};
 
 use super::line::{clean, count};
-use crate::document::Shown;
+use crate::document::{Members, Shown};
 
 /// Lists and maps that take more characters than this are spread over lines.
 const WIDEST: usize = 72;
@@ -104,7 +101,7 @@ fn write(value: &Shown, text: &mut String) -> bool {
         Shown::Ephemeral => text.push_str("(ephemeral value)"),
         Shown::Unknown { awaits: None } => text.push_str("(known after apply)"),
         Shown::Unknown { awaits: Some(awaits) } => {
-            text.push_str(&format!("(known after apply: {})", clean(awaits)));
+            text.extend(["(known after apply: ", &*clean(awaits), ")"]);
         }
         Shown::List(items) | Shown::Set(items) => {
             let start = text.chars().count();
@@ -122,7 +119,8 @@ fn write(value: &Shown, text: &mut String) -> bool {
             let start = text.chars().count();
             for (i, (name, entry)) in entries.iter().enumerate() {
                 text.push_str(if i > 0 { ", " } else { "{ " });
-                text.push_str(&format!("{} = ", label(name)));
+                text.push_str(&label(name));
+                text.push_str(" = ");
                 if !write(entry, text) || text.chars().count() - start > WIDEST {
                     return false;
                 }
@@ -180,7 +178,7 @@ impl<'de> Visitor<'de> for Reading {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Json, A::Error> {
-        let mut entries: BTreeMap<Arc<str>, Shown> = BTreeMap::new();
+        let mut entries = Members::new();
         while let Some((name, Json(value))) = map.next_entry::<String, Json>()? {
             if entries.insert(name.into(), value).is_some() {
                 return Err(de::Error::custom("a name stands twice"));

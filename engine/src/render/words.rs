@@ -3,6 +3,7 @@
 use super::line::{Sign, clean, count};
 use super::value::{label, quoted};
 use crate::address::{Address, Item};
+use crate::document::pool::Pool;
 use crate::document::{Action, Because, Document, Goal, LeftOut, Reason, Step, Summary};
 
 /// The sign of a step.
@@ -61,6 +62,7 @@ pub(super) fn reason(step: &Step) -> Option<String> {
         Action::Read => reasons.push("read during apply".to_owned()),
         _ => {}
     }
+    reasons.extend(step.pool.iter().flat_map(Pool::words).map(|words| clean(&words)));
     (!reasons.is_empty()).then(|| reasons.join(", "))
 }
 
@@ -69,6 +71,7 @@ pub(super) fn because(left_out: &LeftOut) -> String {
     match &left_out.because {
         Because::NotTargeted => "not targeted".to_owned(),
         Because::Excluded => "excluded".to_owned(),
+        Because::Apart { how } => clean(how),
         Because::DependsOn { on } => format!("depends on {}, which is left out", clean(on)),
         Because::NeededBy { by } => format!("{} stays, and needs it", clean(by)),
         Because::Blocked { why } => format!("cannot be seen: {}", clean(why)),

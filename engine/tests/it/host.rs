@@ -4,10 +4,12 @@ use std::collections::BTreeMap;
 use std::pin::pin;
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
+use std::time::Duration;
 
 use fleet_derive::Schema;
 use fleet_engine::address::ScopePath;
 use fleet_engine::attributes::{Attributes, Misfit};
+use fleet_engine::event::Wait;
 use fleet_engine::host::probe::{File, Found, Output, What};
 use fleet_engine::host::step::{self, Keep};
 use fleet_engine::host::{
@@ -15,7 +17,7 @@ use fleet_engine::host::{
     Probe, Reach, Read, Reply, Step, Tool, Work,
 };
 use fleet_engine::kind::Kind;
-use fleet_engine::provider::{Ask, Provider, ReadBack, Reader, Readers, Session, Writer, Writers};
+use fleet_engine::provider::{Ask, Journal, Provider, ReadBack, Reader, Readers, Session, Writer, Writers};
 use fleet_engine::registry::Registry;
 use fleet_engine::resource::{At, BoxFuture, Change, Error, Resource};
 use fleet_engine::schema::{Catalog, Place, Sort};
@@ -146,17 +148,21 @@ impl Hosts for ToMemory {
         self.0.clone()
     }
 
+    fn meet(&self, _: &Reach) -> Arc<dyn HostReader> {
+        self.0.clone()
+    }
+
     fn writer(&self, _: &Reach, _: &Holder) -> Arc<dyn HostWriter> {
         self.0.clone()
     }
 }
 
 /// A provider with a kind that lives on hosts.
-struct Notes;
+pub(crate) struct Notes;
 
 /// Nothing to say.
 #[derive(Clone, Debug, PartialEq, Schema)]
-struct NoSettings {}
+pub(crate) struct NoSettings {}
 
 impl Provider for Notes {
     const NAME: &'static str = "host";
@@ -172,6 +178,31 @@ impl Provider for Notes {
 
     async fn writer(&self, _: NoSettings) -> Result<(), Error> {
         Ok(())
+    }
+}
+
+/// Nobody notes anything here, or waits.
+struct Unused;
+
+impl Journal for Unused {
+    fn note(&self, _: Value) -> BoxFuture<'_, Result<(), Error>> {
+        unreachable!("nothing is noted")
+    }
+
+    fn now(&self) -> Duration {
+        unreachable!("nobody asks for the time")
+    }
+
+    fn wait(&self, _: Duration, _: Wait) -> BoxFuture<'_, ()> {
+        unreachable!("nobody waits")
+    }
+
+    fn date(&self) -> u64 {
+        unreachable!("nobody asks for the date")
+    }
+
+    fn random(&self) -> String {
+        unreachable!("nobody asks for a name")
     }
 }
 
@@ -207,13 +238,13 @@ impl Host {
     }
 
     fn make(&self, wish: &Note, change: Change<Value>) {
-        let (_, read_back) = now(self.2.apply("host_note", wish.to_value(), change, None)).unwrap();
+        let (_, read_back) = now(self.2.apply("host_note", wish.to_value(), change, None, &Unused)).unwrap();
         let seen = self.see(At::Recorded(wish.to_value())).unwrap();
         assert_eq!(read_back, ReadBack::Found(seen));
     }
 
     fn remove(&self, observed: Value) -> ReadBack {
-        now(self.2.destroy("host_note", observed, None)).unwrap()
+        now(self.2.destroy("host_note", observed, None, &Unused)).unwrap()
     }
 }
 

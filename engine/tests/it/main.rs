@@ -6,6 +6,7 @@ mod expand;
 mod fleets;
 mod graph;
 mod host;
+mod pools;
 mod refactor;
 mod references;
 mod site;

@@ -54,8 +54,8 @@ impl Evaluator<'_> {
     fn attribute(&mut self, value: &Value, name: &Ident) -> Value {
         let marks = value.marks;
         let found = match &value.kind {
-            Kind::Object(attributes) => attributes.get(&*name.name).cloned(),
-            Kind::Map(map) => map.items.get(&*name.name).cloned(),
+            Kind::Object(attributes) => attributes.get(&name.name).cloned(),
+            Kind::Map(map) => map.items.get(&name.name).cloned(),
             Kind::Unknown(unknown) => match &unknown.ty {
                 Type::Any => Some(unknown_from(Type::Any, [value])),
                 Type::Map(element) => Some(unknown_from((**element).clone(), [value])),

@@ -3,14 +3,11 @@
 //! Nobody writes it: the engine makes it for `fleet.NAME[KEY].host`. The ledger on the machine is the thing, so that the
 //! machine itself knows whose it is.
 
-use base64::Engine as _;
-use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD};
 use fleet_derive::Schema;
 use fleet_engine::host::probe::What;
-use fleet_engine::host::step::Claim;
+use fleet_engine::host::step::{Claim, Mark};
 use fleet_engine::host::{Act, Content, HostKind, Ledger, Probe, Read, Reply, Step};
 use fleet_engine::resource::{At, Change, Error, Resource};
-use sha2::{Digest, Sha256};
 
 use super::common::named;
 
@@ -90,7 +87,7 @@ impl HostKind for StaticHost {
             return Ok(None);
         }
         let machine = &host.machine;
-        let id = match line.host_key.as_deref().and_then(fingerprint) {
+        let id = match line.fingerprint() {
             Some(fingerprint) => format!("{machine}/{fingerprint}"),
             None => machine.clone(),
         };
@@ -115,13 +112,14 @@ impl HostKind for StaticHost {
     }
 
     fn remove(observed: StaticHost) -> Result<Vec<Step>, Error> {
-        Ok(vec![Step::new(Act::Release(observed.claim()))])
+        let claim = Claim { mark: observed.claim.clone().map(Mark::named), ..observed.claim() };
+        Ok(vec![Step::new(Act::Release(claim))])
     }
 }
 
 impl StaticHost {
     fn claim(&self) -> Claim {
-        Claim { ledger: self.ledger.clone(), slot: self.slot.clone() }
+        Claim { ledger: self.ledger.clone(), slot: self.slot.clone(), mark: None }
     }
 
     fn held(&self, ledger: &Ledger) -> Error {
@@ -141,12 +139,6 @@ impl StaticHost {
             Error::permanent(format!("`{path}` on `{machine}` is no ledger that this fleet can read"));
         error.help("use the version of fleet that wrote it or a newer one; if nobody holds the machine, remove the file")
     }
-}
-
-/// The fingerprint of a key, as OpenSSH shows it.
-fn fingerprint(host_key: &str) -> Option<String> {
-    let key = STANDARD.decode(host_key.split_whitespace().nth(1)?).ok()?;
-    Some(format!("SHA256:{}", STANDARD_NO_PAD.encode(Sha256::digest(key))))
 }
 
 #[cfg(test)]
@@ -176,8 +168,8 @@ pub(super) fn at(slot: &str, machine: &str, ledger: &str, lineage: &str) -> Stat
 
 #[cfg(test)]
 mod tests {
-    use fleet_engine::host::Answer;
     use fleet_engine::host::probe::{File, Found, Line};
+    use fleet_engine::host::{Answer, Holding};
 
     use super::*;
 
@@ -204,7 +196,8 @@ mod tests {
             slot: slot.into(),
             claim: "c1".into(),
             fence: 1,
-            state: "owned".into(),
+            epoch: "k1".into(),
+            state: Holding::Owned,
             since: "2026-01-01T00:00:00Z".into(),
             by: "me@here".into(),
         };

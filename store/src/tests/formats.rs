@@ -1,6 +1,6 @@
 //! Older tables are brought up to date, newer ones refused.
 
-use fleet_engine::state::{Intent, Operation, Recorded, State};
+use fleet_engine::state::{Apart, Intent, Mark, Operation, Recorded, State, Write};
 use fleet_lang::Value;
 
 use super::{Place, address, close, current, on_both};
@@ -96,6 +96,36 @@ async fn a_file_of_format_1_is_read_as_it_is_and_upgraded_without_loss() {
 }
 
 #[tokio::test]
+async fn tables_of_format_2_are_read_as_they_are_and_upgraded_without_loss() {
+    on_both(async |place| {
+        let database = place.open().await;
+        super::write_all(&database, vec![super::settle("core_file.a", "1")]).await;
+        let before = database.read().await.unwrap();
+        close(database).await;
+        let mut connection = Connection::write(&place.backend).await.unwrap();
+        connection.script("DROP TABLE marks; UPDATE meta SET format = 2").await.unwrap();
+        connection.close().await.unwrap();
+        assert_eq!(crate::read(&place.backend).await.unwrap(), before);
+        assert_eq!(crate::history(&place.backend, 9, false).await.unwrap().len(), 1);
+
+        let database = place.open().await;
+        assert_eq!((database.read().await.unwrap(), database.fence()), (before.clone(), 2));
+        let mark = Mark {
+            apart: Apart::Paused,
+            machine: None,
+            by: "ada".into(),
+            since: "2026-01-01T00:00:00Z".into(),
+            reason: None,
+        };
+        let host = address("fleet.a[0].host");
+        super::write_all(&database, vec![Write::Mark { host: host.clone(), mark: Some(mark.clone()) }]).await;
+        close(database).await;
+        assert_eq!(crate::read(&place.backend).await.unwrap().marks, [(host, mark)].into());
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn a_format_of_the_future_is_refused() {
     on_both(async |place| {
         close(place.open().await).await;
@@ -103,7 +133,7 @@ async fn a_format_of_the_future_is_refused() {
         connection.script("UPDATE meta SET format = 9").await.unwrap();
         connection.close().await.unwrap();
         let expected = format!(
-            "{} has format 9, and this fleet knows formats up to 2; use a newer fleet",
+            "{} has format 9, and this fleet knows formats up to 3; use a newer fleet",
             place.backend
         );
         assert_eq!(crate::read(&place.backend).await.unwrap_err().to_string(), expected);

@@ -8,7 +8,8 @@ use std::sync::Arc;
 use fleet_engine::address::{ScopePath, Target};
 use fleet_engine::provider::Session;
 use fleet_engine::state::{
-    Intent, Object, Operation, Recorded, SavedOutput, Sealed, State, Store, StoreErrorKind, Write,
+    Apart, Intent, Mark, Object, Operation, Recorded, SavedOutput, Sealed, State, Store, StoreErrorKind,
+    Write,
 };
 use fleet_lang::{Number, Type, Value};
 use fleet_test_postgres::Server;
@@ -81,6 +82,17 @@ fn object() -> impl Strategy<Value = Object> {
         .prop_map(|(text, deposed)| Object { address: address(text), deposed })
 }
 
+prop_compose! {
+    fn mark()(
+        apart in prop::sample::select(&[Apart::Paused, Apart::Quarantined][..]),
+        machine in prop::option::of(word()),
+        by in "[a-z' ]{0,4}",
+        reason in prop::option::of("[^\u{0}]{0,4}"),
+    ) -> Mark {
+        Mark { apart, machine, by, since: "2026-01-01T00:00:00Z".into(), reason }
+    }
+}
+
 fn write() -> impl Strategy<Value = Write> {
     let operation = prop::sample::select(&[Operation::Create, Operation::Update, Operation::Destroy][..]);
     let output = (prop::option::of(value()), any::<bool>())
@@ -98,6 +110,8 @@ fn write() -> impl Strategy<Value = Write> {
         1 => (object(), object())
             .prop_map(|(from, to)| Write::Move { from: from.address, to: to.address }),
         1 => prop::collection::btree_map(word(), output, 0..3).prop_map(Write::Outputs),
+        2 => (object(), prop::option::weighted(0.7, mark()))
+            .prop_map(|(object, mark)| Write::Mark { host: object.address, mark }),
     ]
 }
 

@@ -43,9 +43,13 @@ async fn very_many_rows_are_read_like_a_few() {
         let mut writes = Vec::new();
         for number in 0..2_500_u32 {
             // Keys that both databases, and we, may well sort in ways of their own.
-            let name = format!("core_file.x[\"{}é{number}\"]", ["a", "B", "_", "-"][number as usize % 4]);
+            let name = format!(
+                "core_file.x[\"{}é{number}\"]",
+                ["a", "B", "_", "-", "\u{1e}\u{1f}"][number as usize % 5]
+            );
             let depends_on = [Target::parse(&format!("core_file.y[{}]", number % 1_500)).unwrap()];
-            let recorded = Recorded { depends_on: depends_on.into(), ..record(&number.to_string()) };
+            let recorded =
+                Recorded { depends_on: depends_on.into(), ..record(&format!("{number}\u{1e}\u{1f}")) };
             let object = Object { address: address(&name), deposed: None };
             writes.push(Write::Settle { object, recorded: Some(recorded.clone()) });
             expected.recorded.insert(address(&name), recorded);

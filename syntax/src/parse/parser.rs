@@ -1,8 +1,8 @@
 //! Where the parser stands and what it found wrong.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
+use foldhash::{HashMap, HashMapExt};
 use memchr::memrchr;
 
 use super::recovery::Bracket;

@@ -13,6 +13,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
+use rustix::io::Errno;
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
@@ -103,8 +104,14 @@ impl Server {
     /// Ends the server with a signal that it cannot notice, as if its machine had failed.
     pub fn kill(&mut self) {
         let pid = fs::read_to_string(self.data().join("postmaster.pid")).unwrap();
-        let pid = Pid::from_raw(pid.lines().next().unwrap().parse().unwrap()).unwrap();
-        kill_process(pid, Signal::KILL).unwrap();
+        let pid: i32 = pid.lines().next().unwrap().parse().unwrap();
+        // Those who serve connections outlive it for a moment, in which they would still write.
+        let serving = children(pid);
+        for pid in std::iter::once(pid).chain(serving) {
+            let killed = kill_process(Pid::from_raw(pid).unwrap(), Signal::KILL);
+            // One that had nothing to do may have ended by itself.
+            assert!(matches!(killed, Ok(()) | Err(Errno::SRCH)), "{killed:?}");
+        }
         // Waiting for it would end its input.
         let keeper = self.keeper.as_mut().unwrap();
         while keeper.try_wait().unwrap().is_none() {
@@ -193,6 +200,17 @@ impl Server {
         command.current_dir(self.directory.path());
         command
     }
+}
+
+/// The processes that a process started.
+fn children(of: i32) -> Vec<i32> {
+    let listed = Command::new("ps").args(["-A", "-o", "pid=,ppid="]).output().unwrap();
+    let numbers = |line: &str| {
+        let mut words = line.split_whitespace().map(str::parse::<i32>);
+        Some((words.next()?.ok()?, words.next()?.ok()?))
+    };
+    let text = String::from_utf8_lossy(&listed.stdout);
+    text.lines().filter_map(numbers).filter(|(_, parent)| *parent == of).map(|(pid, _)| pid).collect()
 }
 
 impl Drop for Server {

@@ -85,6 +85,9 @@ impl Sshd {
         }
         writeln!(config, "HostKey {}", server.file("host").display()).unwrap();
         writeln!(config, "AuthorizedKeysFile {}", server.file("client.pub").display()).unwrap();
+        // What the login shell of whoever runs the tests reads at home may take long, or wait for something.
+        fs::create_dir(server.file("home")).unwrap();
+        writeln!(config, "SetEnv HOME={}", server.file("home").display()).unwrap();
         // The usual key exchange costs ten times as much.
         config.push_str(
             "ListenAddress 127.0.0.1\nPidFile none\nStrictModes no\nUsePAM no\nPermitRootLogin yes\nUseDNS no\n\

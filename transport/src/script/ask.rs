@@ -35,6 +35,8 @@ pub struct Asking {
     trees: Vec<String>,
     insides: Vec<String>,
     tools: Vec<(Tool, Vec<Operand>)>,
+    /// Regular expressions.
+    processes: Vec<String>,
     scripts: Vec<String>,
 }
 
@@ -68,6 +70,10 @@ impl Asking {
             Read::Inside(directory) => Some(directory.clone()),
             _ => None,
         });
+        let processes = distinct(&|read| match read {
+            Read::Processes(expression) => Some(expression.clone()),
+            _ => None,
+        });
         let mut tools: Vec<(Tool, Vec<Operand>)> = reads()
             .filter_map(|read| match read {
                 Read::Tool(tool, operands) => Some((*tool, operands.clone())),
@@ -83,7 +89,7 @@ impl Asking {
         });
         let scripts = scripts.collect();
         let paths = paths.into_iter().map(|(path, content)| (path.clone(), content)).collect();
-        Asking { paths, directories, trees, insides, tools, scripts, probes }
+        Asking { paths, directories, trees, insides, tools, processes, scripts, probes }
     }
 
     /// Adds them to a frame.
@@ -114,6 +120,9 @@ impl Asking {
             let (program, leading) = tool.command();
             let words = leading.iter().copied().chain(operands.iter().map(Operand::as_str)).map(quoted);
             frame.push(&format!("run {program} {}\n", all(&mut words.into_iter())));
+        }
+        for expression in &self.processes {
+            frame.push(&format!("processes {}\n", quoted(expression)));
         }
         for script in &self.scripts {
             let script = frame.send(script.as_bytes());
@@ -158,6 +167,11 @@ impl Asking {
             self.insides.iter().map(|directory| (directory, inside(directory, next()))).collect();
         let tools: Vec<Result<Output, Error>> =
             self.tools.iter().map(|_| next().map(|section| output(&section))).collect();
+        let processes: BTreeMap<&String, Result<Output, Error>> = self
+            .processes
+            .iter()
+            .map(|expression| (expression, next().map(|section| output(&section))))
+            .collect();
         let scripts: Vec<Result<Output, Error>> =
             self.scripts.iter().map(|_| next().map(|section| output(&section))).collect();
         let mut scripts = scripts.into_iter();
@@ -197,6 +211,9 @@ impl Asking {
                 Read::Tool(tool, operands) => {
                     let at = self.tools.binary_search(&(*tool, operands.clone())).map_err(|_| cut_off())?;
                     Answer::Output(tools[at].clone()?)
+                }
+                Read::Processes(expression) => {
+                    Answer::Output(processes.get(expression).cloned().unwrap_or_else(|| Err(cut_off()))?)
                 }
                 Read::UserScript(_) => Answer::Output(scripts.next().unwrap_or_else(|| Err(cut_off()))?),
             })

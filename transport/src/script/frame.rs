@@ -32,6 +32,12 @@ impl Frame {
         self.beside.push('=');
         bytes.iter().for_each(|byte| push_escaped(&mut self.beside, *byte));
         self.beside.push('\n');
+        self.last()
+    }
+
+    /// The word that stands for what was sent last.
+    #[must_use]
+    pub fn last(&self) -> String {
         format!("\"${{{}}}\"", self.sent)
     }
 

@@ -25,11 +25,43 @@ pub const PRELUDE: &str = include_str!("prelude.sh");
 /// The functions that steps call, besides.
 pub const WORK: &str = include_str!("work.sh");
 
-/// What the first script of a session begins with: answers end with `mark`, and every path lies under `root`, which is
-/// empty for the host itself.
+/// What stands before every path of a session; nothing for the host itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Root {
+    /// What the connection says.
+    Given(String),
+    /// What the host says: `FLEET_ROOT` in the environment of whoever logs in. Such a host is one directory of a machine.
+    OfSession,
+    /// The same, handed on as the name of the shell, because `sudo` hands on no environment.
+    HandedOn,
+}
+
+impl Root {
+    /// The same for a shell that was started for somebody else.
+    #[must_use]
+    pub fn handed_on(&self) -> Root {
+        match self {
+            Root::OfSession => Root::HandedOn,
+            root => root.clone(),
+        }
+    }
+}
+
+impl From<&str> for Root {
+    fn from(root: &str) -> Root {
+        Root::Given(root.to_owned())
+    }
+}
+
+/// What the first script of a session begins with: answers end with `mark`, and every path lies under the root.
 #[must_use]
-pub fn start(mark: &str, root: &str) -> String {
-    format!("N={mark}\nR={}\n{}", frame::quoted(root), *SHORT_PRELUDE)
+pub fn start(mark: &str, root: &Root) -> String {
+    let root = match root {
+        Root::Given(root) => format!("R={}", frame::quoted(root)),
+        Root::OfSession => "R=${FLEET_ROOT-}".into(),
+        Root::HandedOn => "case $0 in /bin/sh) R= ;; *) R=$0 ;; esac".into(),
+    };
+    format!("N={mark}\n{root}\n{}", *SHORT_PRELUDE)
 }
 
 /// What the first script with steps begins with, besides.

@@ -11,10 +11,10 @@ x() {
   printf '\n%s\n' "$N" >&2
 }
 
-# Who is logged in, and the number of this shell.
+# Who is logged in, the number of this shell, and what stands before every path.
 hello() {
   id
-  x $$
+  x $$ "$R"
 }
 
 # Mode in hexadecimal digits, size, owner and group of each path. Which form of `stat` there is, the first call finds out.
@@ -208,6 +208,25 @@ run() {
   x $?
 }
 
+# The processes whose numbers and command lines match. Under a root, only a `ps` that lies there tells of it: that of the
+# machine around it tells of others.
+processes() {
+  if [ -n "$R" ]; then
+    case $(command -v ps) in
+      "$R"/*) ;;
+      *)
+        x 0
+        return
+        ;;
+    esac
+  fi
+  # shellcheck disable=SC2217 # whatever is called `ps` here
+  q=$(command ps -A -ww -o pid= -o args= </dev/null)
+  s=$?
+  if [ "$s" = 0 ]; then printf '%s\n' "$q" | grep -E -e "$1"; fi
+  x "$s"
+}
+
 # Evaluates a script of the user, which was sent beside this one, as if nothing were defined here.
 theirs() {
   case $1 in
@@ -215,9 +234,9 @@ theirs() {
     *) u=${1#=}. ;;
   esac
   (
-    unset -f x hello stats sums seen names inside tree run theirs user
-    unset -f step complain synced place new_name new like keep down fill settle ahead ready made whose raise holds held \
-      listed claim release put edit directory kept lead unpack remove clear call boot restart 2>/dev/null
+    unset -f x hello stats sums seen names inside tree run processes theirs user
+    unset -f step complain synced place new like keep down fill settle gather ahead there modes land made \
+      whose anew raise holds held refused listed claim release mark take_over put edit directory kept lead unpack remove clear call boot restart 2>/dev/null
     umask 022
     set --
     eval "${u%.}"

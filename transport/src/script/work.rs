@@ -1,7 +1,9 @@
 //! Works → a script that does their steps, and what it printed → how far it came.
 
+use std::collections::BTreeMap;
+
 use fleet_engine::host::Act;
-use fleet_engine::host::step::Keep;
+use fleet_engine::host::step::{Claim, Keep, Mark};
 
 use super::frame::{Frame, quoted, under_root};
 use super::sections::Section;
@@ -127,8 +129,8 @@ pub const TAKEN: &str = "90";
 /// Somebody with a newer lock was here.
 pub const STALE: &str = "91";
 
-/// Adds all of them to a frame. New files of several jobs are written ahead of their steps, so that they are brought to
-/// the disk at once.
+/// Adds all of them to a frame. New files of several jobs in one directory are written ahead of their steps, because few
+/// programs do for many of them then.
 pub fn write<'j>(jobs: impl IntoIterator<Item = &'j Job>, frame: &mut Frame) {
     let (mut works, mut ahead) = (frame.after(), Vec::new());
     let mut hold = None;
@@ -137,23 +139,61 @@ pub fn write<'j>(jobs: impl IntoIterator<Item = &'j Job>, frame: &mut Frame) {
         hold = hold.or_else(|| job.hold.as_ref().map(|hold| whose(&job.ledger, hold)));
         job.write(&mut works, &mut ahead);
     }
-    if let (Some(hold), 2..) = (hold, ahead.len()) {
-        let lines: Vec<String> = ahead.iter().map(|Ahead { line, .. }| format!("ahead {line}\n")).collect();
-        let paths: Vec<&str> = ahead.iter().map(|Ahead { path, .. }| &**path).collect();
-        let (lines, paths) = (lines.concat(), paths.join(" "));
-        frame.push(&format!("A=\nif holds {hold} 2>/dev/null; then\n{lines}ready {paths}\nfi\n"));
-    } else if !ahead.is_empty() {
+    if !ahead.is_empty() {
         // Numbers mean something within their frame only.
-        frame.push("A=\n");
+        frame.push("A=\nI=\n");
+    }
+    ahead.sort_by(|one, other| one.directory.cmp(&other.directory));
+    let together = ahead.chunk_by(|one, other| one.directory == other.directory);
+    let together: String = together.filter(|files| files.len() > 1).map(all_at_once).collect();
+    if let (Some(hold), false) = (hold, together.is_empty()) {
+        frame.push(&format!("if holds {hold}; then\n{together}fi 2>/dev/null\n"));
     }
     frame.append(&works);
 }
 
 /// A file that may be written ahead of its step.
 struct Ahead {
-    path: String,
-    /// What `ahead` is told.
-    line: String,
+    /// The step that it is written for.
+    step: usize,
+    directory: String,
+    name: String,
+    /// The mask that makes its mode, or the mode that it is given.
+    mode: Result<String, String>,
+    /// The word that stands for what it is filled with.
+    content: String,
+    /// What the inventory is told before.
+    list: String,
+}
+
+impl Ahead {
+    fn is_at_the_place_of(&self, other: &Ahead) -> bool {
+        (&self.directory, &self.name) == (&other.directory, &other.name)
+    }
+}
+
+/// Writes new files of one directory, and puts them in place together.
+fn all_at_once(files: &[Ahead]) -> String {
+    let directory = &files[0].directory;
+    let here = under_root(directory);
+    let new = |file: &Ahead| under_root(&format!("{directory}/.fleet-new/{}", file.name));
+    let mut lines = format!("if gather {here}; then\n");
+    let mut modes: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+    for file in files {
+        let Ahead { step, name, mode, content, list, .. } = file;
+        let (new, place) = (new(file), under_root(&format!("{directory}/{name}")));
+        let mask = mode.as_deref().unwrap_or("077");
+        lines += &format!("ahead {step} {new} {place} {mask} {content} {list}\n");
+        if let Err(mode) = mode {
+            modes.entry(mode).or_default().push(new);
+        }
+    }
+    for (mode, files) in modes {
+        lines += &format!("modes {mode} {}\n", files.join(" "));
+    }
+    let steps: Vec<String> = files.iter().map(|file| file.step.to_string()).collect();
+    let all: Vec<String> = files.iter().map(new).collect();
+    lines + &format!("land {here} '{}' {}\nfi\n", steps.join(" "), all.join(" "))
 }
 
 impl Job {
@@ -164,16 +204,28 @@ impl Job {
             lines.push(format!("held {}", whose(&self.ledger, hold)));
         }
         let inventory = under_root(&format!("{}.d", self.ledger));
+        // What is not the first step may need those before it.
+        let first = self.tasks.first().filter(|_| self.hold.is_some());
+        let first = first.and_then(Task::may_be_ahead);
+        let is_new = |file: &&Ahead| !ahead.iter().any(|other| other.is_at_the_place_of(file));
+        let mut first = first.filter(|file| is_new(&file));
+        let number = first.as_ref().map(|_| format!(" {}", ahead.len() + 1)).unwrap_or_default();
         if let Some((name, line)) = &self.list {
             let line = frame.send(format!("{line}\n").as_bytes());
-            lines.push(format!("step listed {inventory} {} {line}", quoted(name)));
+            let list = format!("{inventory} {} {line}", quoted(name));
+            lines.push(format!("step listed {list}{number}"));
+            first.iter_mut().for_each(|file| file.list.clone_from(&list));
         }
-        // What is not the first step may need those before it.
-        let mut none = Vec::new();
         for (at, task) in self.tasks.iter().enumerate() {
-            let ahead = if at == 0 && self.hold.is_some() { &mut *ahead } else { &mut none };
-            lines.push(format!("step {}", task.write(frame, ahead)));
+            let mut step = task.write(frame);
+            if let (0, Some(file)) = (at, &mut first) {
+                step += &number;
+                file.step = ahead.len() + 1;
+                file.content = frame.last();
+            }
+            lines.push(format!("step {step}"));
         }
+        ahead.extend(first);
         if let Some(name) = &self.forget {
             lines.push(format!("step remove {inventory}/{}", quoted(name)));
         }
@@ -244,8 +296,24 @@ impl With {
 }
 
 impl Task {
+    /// The file that it writes, if that is made of what is sent, nobody else gets it and nobody checks it before.
+    fn may_be_ahead(&self) -> Option<Ahead> {
+        let (Act::Write { path, keep, validate: None, .. }, With::Sent(_)) = (&self.act, &self.with) else {
+            return None;
+        };
+        let Keep { mode, owner: None, group: None } = keep else { return None };
+        let mode = match (mode, mask(keep)) {
+            (None, _) => Ok("22".to_owned()),
+            (Some(_), Some(mask)) => Ok(mask),
+            (Some(mode), None) => Err(format!("{mode:o}")),
+        };
+        let (directory, name) = path.rsplit_once('/')?;
+        let (directory, name) = (directory.to_owned(), name.to_owned());
+        Some(Ahead { step: 0, directory, name, mode, content: String::new(), list: String::new() })
+    }
+
     /// The function that does it, with its words.
-    fn write(&self, frame: &mut Frame, ahead: &mut Vec<Ahead>) -> String {
+    fn write(&self, frame: &mut Frame) -> String {
         match (&self.act, &self.with) {
             (Act::Write { path, keep, validate, .. }, with) => {
                 let (content, place) = (filled(frame, with), under_root(path));
@@ -253,18 +321,11 @@ impl Task {
                     Some(command) => frame.send(command.replace("{}", &under_root(&new(path))).as_bytes()),
                     None => "''".to_owned(),
                 };
-                let is_first = ahead.iter().all(|other| other.path != place);
-                let number = (is_first && may_be_ahead(with, keep)).then(|| {
-                    let mask = if keep.mode.is_none() { "22".to_owned() } else { mask(keep) };
-                    let number = ahead.len() + 1;
-                    ahead.push(Ahead {
-                        line: format!("{number} {place} {mask} {}", content.trim_start_matches("'' ")),
-                        path: place.clone(),
-                    });
-                    format!(" {number}")
-                });
-                let number = number.unwrap_or_default();
-                format!("put {place} {} {} {content} {check}{number}", kept(keep), mask(keep))
+                format!(
+                    "put {place} {} {} {content} {check}",
+                    kept(keep),
+                    quoted(&mask(keep).unwrap_or_default())
+                )
             }
             (Act::Edit { path, .. }, With::Edited { before, after: Some(after) }) => {
                 let before = quoted(before.as_deref().unwrap_or_default());
@@ -294,10 +355,20 @@ impl Task {
             (Act::Reboot { boot }, _) => format!("restart {}", quoted(boot)),
             (Act::Claim(of), With::Ledger { hold, claim, text }) => {
                 let text = frame.send(text.as_bytes());
-                format!("claim {} {} {text}", whose(&of.ledger, hold), quoted(claim))
+                format!("claim {} {} {text}", marked(of, hold), quoted(claim))
             }
-            (Act::Release(of), With::Ledger { hold, .. }) => format!("release {}", whose(&of.ledger, hold)),
-            (Act::Claim(_) | Act::Release(_), _) => "complain 'nobody knows who takes the host'".to_owned(),
+            (Act::TakeOver { claim: of, from }, With::Ledger { hold, claim, text }) => {
+                let text = frame.send(text.as_bytes());
+                format!("take_over {} {} {text} {}", marked(of, hold), quoted(claim), quoted(from))
+            }
+            (Act::Release(of), With::Ledger { hold, .. }) => format!("release {}", marked(of, hold)),
+            (Act::Mark(of), With::Ledger { hold, .. }) => {
+                let state = of.mark.as_ref().map(|mark| mark.state.word()).unwrap_or_default();
+                format!("mark {} {state}", marked(of, hold))
+            }
+            (Act::Claim(_) | Act::Release(_) | Act::Mark(_) | Act::TakeOver { .. }, _) => {
+                "complain 'nobody knows who takes the host'".to_owned()
+            }
         }
     }
 }
@@ -312,6 +383,12 @@ fn whose(ledger: &str, hold: &Hold) -> String {
     format!("{} {} {} {}", under_root(ledger), quoted(&hold.lineage), quoted(&hold.slot), hold.fence)
 }
 
+/// The same with the one claim that is meant, if one is.
+fn marked(claim: &Claim, hold: &Hold) -> String {
+    let word = |word: fn(&Mark) -> &String| quoted(claim.mark.as_ref().map(word).map_or("", |word| word));
+    format!("{} {} {}", whose(&claim.ledger, hold), word(|mark| &mark.claim), word(|mark| &mark.epoch))
+}
+
 /// Mode, owner and group as three words.
 fn kept(keep: &Keep) -> String {
     let mode = keep.mode.map(|mode| format!("{mode:o}")).unwrap_or_default();
@@ -320,16 +397,8 @@ fn kept(keep: &Keep) -> String {
 }
 
 /// The mask with which a new file has its mode from the start, if there is one.
-fn mask(keep: &Keep) -> String {
-    match keep.mode {
-        Some(mode) if mode & !0o666 == 0 => format!("{:o}", 0o666 & !mode),
-        _ => "''".to_owned(),
-    }
-}
-
-/// Whether a file is made of what was sent, and nobody else gets it.
-fn may_be_ahead(with: &With, keep: &Keep) -> bool {
-    matches!(with, With::Sent(_)) && keep.owner.is_none() && keep.group.is_none()
+fn mask(keep: &Keep) -> Option<String> {
+    keep.mode.filter(|mode| mode & !0o666 == 0).map(|mode| format!("{:o}", 0o666 & !mode))
 }
 
 /// What a file is filled with, as two words: an upload with its digest, or nothing and what was sent.

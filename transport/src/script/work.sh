@@ -35,14 +35,9 @@ place() {
   fi
 }
 
-# Where something is made before it gets its name.
-new_name() {
-  t=${1%/*}/.${1##*/}.fleet-new
-}
-
-# The same; what a crash left there goes.
+# Where something is made before it gets its name. What a crash left there goes.
 new() {
-  new_name "$1"
+  t=${1%/*}/.${1##*/}.fleet-new
   if [ -e "$t" ] || [ -L "$t" ]; then rm -rf -- "$t"; fi
 }
 
@@ -93,25 +88,70 @@ settle() {
   place "$t" "$1"
 }
 
-# Writes a new file ahead of its step, so that one `sync` does for many: its number, the path, the mask that makes its
-# mode, and what was sent. What fails here is left to the step.
+# Makes a place in a directory for new files that are written ahead of their steps, under their own names, so that few
+# programs do for many files. What a crash left there goes.
+gather() {
+  t=$1/.fleet-new
+  if [ -e "$t" ] || [ -L "$t" ]; then rm -rf -- "$t"; fi
+  mkdir -- "$t"
+}
+
+# Writes one of them, after the inventory was told: its number, where it lies until it has its place, that place, the mask
+# that makes its mode, what was sent, and what the inventory is told: its directory, a name and a line.
 ahead() {
-  if [ -e "$2" ] || [ -L "$2" ]; then return; fi
-  new "$2"
-  umask "${3:-077}"
-  if down "$t" "$4" 2>/dev/null; then A="$A $1"; fi
+  if [ -e "$3" ] || [ -L "$3" ]; then return; fi
+  new "$3"
+  if [ -n "$6" ]; then
+    listed "$6" "$7" "$8" || return
+    I="$I $1"
+  fi
+  umask "$4"
+  down "$2" "$5" || rm -f -- "$2"
   umask 077
 }
 
-# Brings those to the disk that were written ahead, of all paths.
-ready() {
+# Those of some files that are there, as words to be evaluated.
+there() {
   a=
-  for n in $A; do
-    eval "new_name \"\${$n}\""
-    eval "t$n=\$t"
-    a="$a \"\$t$n\""
+  n=0
+  for f do
+    n=$((n + 1))
+    if [ -f "$f" ]; then a="$a \"\${$n}\""; fi
   done
-  if [ -n "$a" ] && ! eval "synced $a" 2>/dev/null; then A=; fi
+}
+
+# Gives those of some files a mode that are there; what cannot have it is left to its step.
+modes() {
+  m=$1
+  shift
+  there "$@"
+  if [ -n "$a" ]; then eval "chmod -- \"\$m\" $a || rm -f -- $a"; fi
+}
+
+# Brings those to the disk that are there, and puts them in place: the directory, the numbers of all that may be there, and
+# these. What fails here is left to the steps.
+land() {
+  d=$1
+  m=$2
+  shift 2
+  there "$@"
+  if [ -n "$a" ] && eval "synced $a"; then
+    u=
+    q="$m "
+    for f do
+      if [ -f "$f" ]; then u="$u ${q%% *} "; fi
+      q=${q#* }
+    done
+    eval "mv -f -- $a \"\$d/\""
+    q="$m "
+    for f do
+      if [ ! -e "$f" ]; then
+        case $u in *" ${q%% *} "*) A="$A ${q%% *}" ;; esac
+      fi
+      q=${q#* }
+    done
+  fi
+  rm -rf -- "$d/.fleet-new"
 }
 
 # Writes a file beside its place and brings it to the disk: path, mode, owner, group, the mask that makes the mode, and
@@ -141,18 +181,10 @@ made() {
 }
 
 # Writes a file: path, mode, owner, group, the mask that makes the mode, what it is filled with, the user's check, and its
-# number if it may have been written ahead.
+# number if it may be there already, because it was written ahead.
 put() {
-  case " $A " in
-    *" ${9:--} "*)
-      new_name "$1"
-      M=$2
-      O=
-      G=
-      if [ -n "$5" ]; then M=; fi
-      ;;
-    *) made "$1" "$2" "$3" "$4" "$5" "$6" "$7" ;;
-  esac && keep "$t" "$M" "$O" "$G" && settle "$1" "$8" && return 0
+  case " $A " in *" ${9:--} "*) return 0 ;; esac
+  made "$1" "$2" "$3" "$4" "$5" "$6" "$7" && keep "$t" "$M" "$O" "$G" && settle "$1" "$8" && return 0
   s=$?
   rm -f -- "$t"
   return "$s"
@@ -266,7 +298,7 @@ call() {
 }
 
 # What a ledger says: `none`, `ours`, `stale` if somebody with a higher number was here, or `other`. Path, lineage,
-# slot, number.
+# slot, number; and where one claim is told from another, its name and its installation.
 whose() {
   W=none
   if [ -e "$1" ] || [ -L "$1" ]; then
@@ -274,6 +306,8 @@ whose() {
     L=
     S=
     F=
+    C=
+    E=
     if [ -f "$1" ] && [ -r "$1" ]; then
       {
         IFS= read -r l
@@ -282,13 +316,16 @@ whose() {
             'lineage '*) L=${l#* } ;;
             'slot '*) S=${l#* } ;;
             'fence '*) F=${l#* } ;;
+            'claim '*) C=${l#* } ;;
+            'epoch '*) E=${l#* } ;;
           esac
         done
       } <"$1"
       case $F in
         '' | *[!0-9]*) ;;
         *)
-          if [ "$L" = "$2" ] && [ "$S" = "$3" ]; then
+          if [ "$L" = "$2" ] && [ "$S" = "$3" ] &&
+            { [ -z "${5-}" ] || { [ "$C" = "$5" ] && [ "$E" = "$6" ]; }; }; then
             if [ "$F" -gt "$4" ]; then W=stale; else W=ours; fi
           fi
           ;;
@@ -297,14 +334,22 @@ whose() {
   fi
 }
 
+# Writes a ledger that is ours anew, with our number: path, number, and how far the claim is if that is another than before.
+anew() {
+  t=$1.raised-$2
+  while IFS= read -r l; do
+    case $l in
+      'fence '*) l="fence $2" ;;
+      'state '*) l="state ${3:-${l#* }}" ;;
+    esac
+    printf '%s\n' "$l"
+  done <"$1" >"$t" && chmod 644 "$t" && synced "$t" && mv -f -- "$t" "$1"
+}
+
 # Writes our number into a ledger that is ours.
 raise() {
   [ "$F" -lt "$4" ] || return 0
-  t=$1.raised-$4
-  while IFS= read -r l; do
-    case $l in 'fence '*) l="fence $4" ;; esac
-    printf '%s\n' "$l"
-  done <"$1" >"$t" && chmod 644 "$t" && synced "$t" && mv -f -- "$t" "$1"
+  anew "$1" "$4"
 }
 
 # Whether the host is ours, and knows our number.
@@ -328,13 +373,13 @@ held() {
   fi
 }
 
-# Makes the ledger if there is none; that of a claim whose answer got lost is ours already. The last words are a name for
-# the file that is new, and all that stands in it.
+# Makes the ledger if there is none; that of a claim whose answer got lost is ours already. After the words of `whose`
+# come a name for the file that is new, and all that stands in it.
 claim() {
   q=${1%/*}
   directory "${q:-/}" '' '' '' || return
-  t=$1.$5
-  down "$t" "$6" && chmod 644 "$t" && synced "$t" && {
+  t=$1.$7
+  down "$t" "$8" && chmod 644 "$t" && synced "$t" && {
     q=$(ln -- "$t" "$1" 2>&1) && {
       rm -f -- "$t"
       return 0
@@ -345,28 +390,68 @@ claim() {
   case $W in
     ours) raise "$@" ;;
     none) complain "$q" ;;
-    *)
-      cat -- "$1"
-      if [ "$W" = stale ]; then return 91; else return 90; fi
-      ;;
+    *) refused "$1" ;;
   esac
 }
 
-# Removes the ledger and what lies beside it, if it is ours.
+# Shows the ledger of somebody else.
+refused() {
+  cat -- "$1"
+  if [ "$W" = stale ]; then return 91; else return 90; fi
+}
+
+# Removes the ledger and what lies beside it, if it is ours, and of that claim where one is named.
 release() {
+  whose "$1" "$2" "$3" "$4"
+  case $W in
+    ours)
+      if [ -n "$5" ] && { [ "$C" != "$5" ] || { [ -n "$6" ] && [ "$E" != "$6" ]; }; }; then
+        # Another claim is not given back. Who does not know the installation wants to hear of it.
+        [ -n "$6" ] || refused "$1"
+      else
+        rm -rf -- "$1.d" "$1".up-* && rm -f -- "$1"
+      fi
+      ;;
+    stale) refused "$1" ;;
+  esac
+}
+
+# Says in the ledger how far the claim is. After the words of `whose` comes the state.
+mark() {
   whose "$@"
   case $W in
-    ours) rm -rf -- "$1.d" "$1".up-* && rm -f -- "$1" ;;
-    stale)
-      cat -- "$1"
-      return 91
-      ;;
+    ours) anew "$1" "$4" "$7" ;;
+    none) return 90 ;;
+    *) refused "$1" ;;
   esac
 }
 
-# Puts a line into the inventory: its directory, the name there, and the line. One that is new needs no other name first:
-# what it is for is not there before it is whole.
+# Takes a ledger out of the way if it is that claim, and makes ours. `mv` lets one of several win. After the words of
+# `whose` come a name, all that stands in ours, and the claim that gives way.
+take_over() {
+  whose "$@"
+  case $W in
+    ours) return 0 ;;
+    stale) refused "$1" ;;
+    other)
+      o=$1.aged-$7
+      [ "$C" = "$9" ] || refused "$1" || return
+      mv -- "$1" "$o" 2>/dev/null
+      whose "$o" '' '' 0
+      if [ "$W" != none ] && [ "$C" != "$9" ]; then
+        # Somebody else took it in between: theirs goes back, unless there is another by now.
+        ln -- "$o" "$1" 2>/dev/null
+      fi
+      rm -f -- "$o"
+      ;;
+  esac
+  claim "$1" "$2" "$3" "$4" "$5" "$6" "$7" "$8"
+}
+
+# Puts a line into the inventory: its directory, the name there, the line, and the number of what may have been written
+# ahead. One that is new needs no other name first: what it is for is not there before it is whole.
 listed() {
+  case " $I " in *" ${4:--} "*) return 0 ;; esac
   if [ ! -d "$1" ]; then
     mkdir -- "$1" && chmod 755 "$1" || return
   fi

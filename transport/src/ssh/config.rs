@@ -108,7 +108,10 @@ fn absolute(path: &str) -> String {
 fn word<'t>(what: &str, text: &'t str) -> Result<&'t str, Error> {
     let is_plain = |c: char| c.is_alphanumeric() || "._-:@%/[],+\\$".contains(c);
     if text.is_empty() || text.starts_with('-') || !text.chars().all(is_plain) {
-        return Err(Error::permanent(format!("`{text}` is no {what}")));
+        let error = Error::permanent(format!("`{text}` is no {what}"));
+        return Err(
+            error.help("letters, digits and `._-:@%/[],+\\$` can stand in it, and no `-` comes first")
+        );
     }
     Ok(text)
 }
@@ -159,7 +162,7 @@ mod tests {
     #[test]
     fn no_value_becomes_an_option() {
         for bad in ["", "-oProxyCommand=x", "a b", "a\nProxyCommand x", "*", "!a", "a\"b"] {
-            assert!(config(&ssh(), bad).text().is_err(), "{bad}");
+            assert!(config(&ssh(), bad).text().is_err_and(|error| error.help.is_some()), "{bad}");
             assert!(config(&Ssh { user: Some(bad.into()), ..ssh() }, "a").text().is_err(), "{bad}");
             assert!(config(&Ssh { jump: Some(bad.into()), ..ssh() }, "a").text().is_err(), "{bad}");
         }

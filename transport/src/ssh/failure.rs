@@ -34,7 +34,9 @@ pub(crate) fn of(address: &str, why: &str) -> Error {
         Error::permanent(format!("`ssh` does not take its configuration: {last}"))
             .help("see that `ssh` works by itself with the same configuration")
     } else {
-        Error::transient(format!("no connection to `{address}`: {last}"))
+        Error::transient(format!("no connection to `{address}`: {last}")).help(
+            "see whether `ssh -v` gets there with the same user, key and port, and what sshd notes there",
+        )
     }
 }
 
@@ -106,7 +108,7 @@ mod tests {
         for (why, transient, told) in table {
             let error = of("10.0.0.1", why);
             assert!(error.transient == transient && error.message.contains(told), "{why}: {error:?}");
-            assert!(!error.message.ends_with(['\r', '\n']), "{error:?}");
+            assert!(!error.message.ends_with(['\r', '\n']) && error.help.is_some(), "{error:?}");
         }
     }
 }

@@ -39,7 +39,7 @@ pub(crate) fn work(acts: Vec<Act>, read_back: Probe) -> Work {
 }
 
 pub(crate) fn claim() -> Work {
-    let claim = Claim { ledger: LEDGER.into(), slot: "fleet.desk[0]".into() };
+    let claim = Claim { ledger: LEDGER.into(), slot: "fleet.desk[0]".into(), mark: None };
     work(vec![Act::Claim(claim)], Probe::new().content(LEDGER, Wanted::Whole))
 }
 
@@ -323,7 +323,7 @@ async fn many_hosts_cost_as_much_each_as_few() {
             let reach = Reach { slot: format!("fleet.desk[{at}]"), ..reach(&root) };
             let (reader, writer) = (channels.reader(&reach), channels.writer(&reach, &holder(1)));
             async move {
-                let claim = Claim { ledger: LEDGER.into(), slot: reach.slot.clone() };
+                let claim = Claim { ledger: LEDGER.into(), slot: reach.slot.clone(), mark: None };
                 writer.work(work(vec![Act::Claim(claim)], Probe::new())).await.unwrap();
                 let works =
                     (0..30).map(|i| writer.work(work(vec![write(&format!("/{i}"), b"x")], Probe::new())));

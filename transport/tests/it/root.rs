@@ -186,6 +186,51 @@ async fn a_wrong_password_is_tried_once() {
     channels.close().await;
 }
 
+/// A `sudo` that takes a password, notes it, and ends the connection before it says anything.
+#[tokio::test]
+async fn a_password_whose_answer_got_lost_is_not_sent_again() {
+    if !may_make_users() {
+        return;
+    }
+    let user = User::with("ALL=(ALL) ALL");
+    let (server, root) = (Sshd::start(), tempfile::tempdir().unwrap());
+    let programs = tempfile::tempdir().unwrap();
+    let place = |name: &str| programs.path().join(name);
+    let program = |name: &str, text: &str| {
+        fs::write(place(name), format!("#!/bin/sh\n{text}")).unwrap();
+        fs::set_permissions(place(name), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    };
+    let noted = place("noted").display().to_string();
+    program(
+        "sudo",
+        &format!(
+            "if [ \"$1\" = -n ]; then echo 'sudo: a password is required' >&2; exit 1; fi\n\
+             IFS= read -r p; echo tried >>{noted}; kill -9 $PPID\n"
+        ),
+    );
+    program("shell", &format!("PATH={}:$PATH exec /bin/sh \"$@\"\n", programs.path().display()));
+    fs::write(&noted, "").unwrap();
+    for (path, mode) in [(programs.path(), 0o755), (&place("noted"), 0o666)] {
+        fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(mode)).unwrap();
+    }
+    let shell = place("shell").display().to_string();
+    assert!(Command::new("usermod").args(["--shell", &shell, &user.name]).status().unwrap().success());
+    let channels = Channels::new(&Options::default());
+    let reach =
+        Reach { sudo_password: Some(Secret(user.password.clone())), ..user.reach(&server, root.path()) };
+    let writer = channels.writer(&reach, &holder(1));
+    writer.work(claim()).await.unwrap();
+    for _ in 0..3 {
+        let error = writer.work(by_root("/made", b"x")).await.unwrap_err();
+        assert!(!error.transient && error.message.contains("nobody knows"), "{error:?}");
+        assert!(error.help.unwrap().contains("not sent again"));
+    }
+    assert_eq!(fs::read_to_string(&noted).unwrap(), "tried\n");
+    // Others go on, over a new connection.
+    writer.work(work(vec![write("/mine", b"x")], Probe::new())).await.unwrap();
+    channels.close().await;
+}
+
 #[tokio::test]
 async fn root_who_is_logged_in_needs_no_sudo() {
     if !may_make_users() {

@@ -325,7 +325,7 @@ fn questions_write_nothing_as_the_system_sees_it() {
     for shell in SHELLS {
         let trace = directory.path().join("trace");
         let mut frame = Frame::new();
-        frame.push(&start("mark", root.to_str().unwrap()));
+        frame.push(&start("mark", &root.to_str().unwrap().into()));
         frame.push("hello\n");
         Asking::new(probes.clone()).write(&mut frame);
         let mut child = Command::new("strace")

@@ -6,8 +6,8 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::Path;
 use std::process::Command;
 
-use fleet_engine::host::step::{Claim, Content, Keep, LocalFile};
-use fleet_engine::host::{Act, Bytes, Edit, Ledger};
+use fleet_engine::host::step::{Claim, Content, Keep, LocalFile, Mark};
+use fleet_engine::host::{Act, Bytes, Edit, Holding, Ledger};
 use fleet_transport::script::work::{Hold, Outcome, Staged, Task, Whose, With, write as write_all};
 use fleet_transport::script::{Frame, Job, PRELUDE, Section, WORK};
 use proptest::prelude::*;
@@ -50,17 +50,18 @@ fn claim(fence: u64, name: &str) -> Task {
         slot: hold.slot.clone(),
         claim: name.into(),
         fence,
-        state: "owned".into(),
+        epoch: String::new(),
+        state: Holding::Owned,
         since: "now".into(),
         by: "me".into(),
     };
-    let act = Act::Claim(Claim { ledger: LEDGER.into(), slot: hold.slot.clone() });
+    let act = Act::Claim(Claim { ledger: LEDGER.into(), slot: hold.slot.clone(), mark: None });
     Task { act, with: With::Ledger { hold, claim: name.into(), text: text.to_string() } }
 }
 
 fn release(fence: u64) -> Task {
     let Task { with, .. } = claim(fence, "r");
-    Task { act: Act::Release(Claim { ledger: LEDGER.into(), slot: hold(1).slot }), with }
+    Task { act: Act::Release(Claim { ledger: LEDGER.into(), slot: hold(1).slot, mark: None }), with }
 }
 
 fn run(shell: &[&str], root: &Path, jobs: &[Job]) -> Vec<Outcome> {
@@ -419,6 +420,66 @@ fn the_inventory_knows_a_thing_before_it_is_made_and_until_it_is_gone() {
 }
 
 #[test]
+fn new_files_of_one_directory_are_put_in_place_together() {
+    for shell in SHELLS {
+        let directory = tempfile::tempdir().unwrap();
+        let root = directory.path();
+        run(shell, root, &[job(vec![claim(1, "c")])]);
+        // What a crash left, what is there already, and what is in the way.
+        fs::create_dir_all(root.join("etc/.fleet-new")).unwrap();
+        fs::write(root.join("etc/.fleet-new/litter"), "").unwrap();
+        fs::write(root.join("etc/.c.fleet-new"), "").unwrap();
+        fs::write(root.join("etc/there"), "old").unwrap();
+        fs::create_dir(root.join("etc/in the way")).unwrap();
+        fs::create_dir(root.join("opt")).unwrap();
+        let files = [
+            ("/etc/-a", 0o644),
+            ("/etc/.b\n'", 0o600),
+            ("/etc/c", 0o755),
+            ("/etc/d", 0o4750),
+            ("/etc/there", 0o640),
+            ("/etc/in the way", 0o644),
+            ("/opt/x", 0o700),
+            ("/opt/y", 0o400),
+            ("/none/x", 0o644),
+            ("/none/y", 0o644),
+        ];
+        let mut jobs: Vec<Job> = Vec::new();
+        for (at, (path, bits)) in files.iter().enumerate() {
+            let list = Some((format!("0{at}"), format!("line {at}")));
+            jobs.push(Job { list, ..held(1, vec![write(path, path.as_bytes(), mode(*bits), None)]) });
+        }
+        // The same place twice: the later one wins.
+        jobs.push(held(1, vec![write("/etc/c", b"again", mode(0o755), None)]));
+        let outcomes = run(shell, root, &jobs);
+        for (at, (path, bits)) in files.iter().enumerate() {
+            let line = fs::read_to_string(root.join(format!("var/fleet/ledger.d/0{at}"))).unwrap();
+            assert_eq!(line, format!("line {at}\n"), "{shell:?}");
+            if ["/etc/in the way", "/none/x", "/none/y"].contains(path) {
+                assert_eq!(failed(&outcomes[at]).0, 0, "{shell:?}: {path}");
+                assert!(!complaint(&outcomes[at]).is_empty(), "{shell:?}: {path}");
+                continue;
+            }
+            assert_eq!(outcomes[at], Outcome::Done, "{shell:?}: {path}");
+            let place = root.join(&path[1..]);
+            let content = if *path == "/etc/c" { "again" } else { path };
+            assert_eq!((fs::read_to_string(&place).unwrap(), permissions(&place)), (content.into(), *bits));
+        }
+        let all = ["-a", ".b\n'", "c", "d", "in the way", "there"];
+        assert_eq!(names(&root.join("etc")), all, "{shell:?}");
+        assert_eq!(names(&root.join("opt")), ["x", "y"], "{shell:?}");
+        // Somebody else's host is left as it is.
+        let strangers =
+            |job: &Job| Job { hold: Some(Hold { lineage: "x".into(), ..hold(1) }), ..job.clone() };
+        fs::remove_file(root.join("opt/x")).unwrap();
+        fs::remove_file(root.join("opt/y")).unwrap();
+        let refused = run(shell, root, &jobs.iter().map(strangers).collect::<Vec<_>>());
+        assert!(refused.iter().all(|outcome| matches!(outcome, Outcome::NotHeld(..))), "{shell:?}");
+        assert_eq!(names(&root.join("opt")), [""; 0], "{shell:?}");
+    }
+}
+
+#[test]
 fn what_cannot_be_written_says_why() {
     if !rustix::process::geteuid().is_root() || !cfg!(target_os = "linux") {
         return;
@@ -463,16 +524,30 @@ proptest! {
     ) {
         for shell in SHELLS {
             let directory = tempfile::tempdir().unwrap();
-            let tasks = files.iter().map(|(name, (content, bits))| write(&format!("/{name}"), content, mode(*bits), None));
-            let outcomes = run(shell, directory.path(), &[job(tasks.collect())]);
-            prop_assert_eq!(&outcomes[..], [Outcome::Done], "{:?}", shell);
-            let mut found = BTreeMap::new();
-            for entry in fs::read_dir(directory.path()).unwrap() {
-                let entry = entry.unwrap();
-                let bits = permissions(&entry.path());
-                found.insert(entry.file_name().into_string().unwrap(), (fs::read(entry.path()).unwrap(), bits));
+            let root = directory.path();
+            for place in ["one", "many"] {
+                fs::create_dir(root.join(place)).unwrap();
             }
-            prop_assert_eq!(&found, &files, "{:?}", shell);
+            let tasks = |place: &str| -> Vec<Task> {
+                let task = |(name, (content, bits)): (&String, &(Vec<u8>, u32))| {
+                    write(&format!("/{place}/{name}"), content, mode(*bits), None)
+                };
+                files.iter().map(task).collect()
+            };
+            // Steps of one job are done one by one, those of many together.
+            let mut jobs = vec![job(vec![claim(1, "c")]), job(tasks("one"))];
+            jobs.extend(tasks("many").into_iter().map(|task| held(1, vec![task])));
+            let outcomes = run(shell, root, &jobs[..1]).into_iter().chain(run(shell, root, &jobs[1..]));
+            prop_assert!(outcomes.into_iter().all(|outcome| outcome == Outcome::Done), "{:?}", shell);
+            for place in ["one", "many"] {
+                let mut found = BTreeMap::new();
+                for entry in fs::read_dir(root.join(place)).unwrap() {
+                    let entry = entry.unwrap();
+                    let bits = permissions(&entry.path());
+                    found.insert(entry.file_name().into_string().unwrap(), (fs::read(entry.path()).unwrap(), bits));
+                }
+                prop_assert_eq!(&found, &files, "{:?} {}", shell, place);
+            }
         }
     }
 }
@@ -520,7 +595,9 @@ pub(crate) fn every_step(frame: &mut Frame) {
     ];
     let list = Some(("0a".into(), "line".into()));
     let all = Job { list, forget: Some("0b".into()), ..held(1, tasks) };
-    write_all([&all, &held(1, vec![write("/a", b"secret", Keep::default(), None)])], frame);
+    let new = |path: &str, bits| held(1, vec![write(path, b"secret", mode(bits), None)]);
+    write_all([&all, &new("/a b/c", 0o644), &new("/a b/d'", 0o755)], frame);
+    assert!(frame.script().contains("gather "));
     assert!(!frame.script().contains("secret"));
 }
 
@@ -532,4 +609,57 @@ fn no_function_of_ours_is_seen_by_scripts_of_users() {
     let hidden: Vec<&str> = hiding.split_whitespace().collect();
     let seen: Vec<&str> = defined.filter(|name| !hidden.contains(name)).collect();
     assert_eq!(seen, [""; 0]);
+}
+
+/// A task of one claim among several of a slot.
+fn of_claim(name: &str, state: Holding, act: impl FnOnce(Claim) -> Act) -> Task {
+    let hold = hold(1);
+    let mark = Mark { claim: name.into(), epoch: "ssh-ed25519 AAAA".into(), state };
+    let text = Ledger {
+        lineage: hold.lineage.clone(),
+        slot: hold.slot.clone(),
+        claim: name.into(),
+        fence: 1,
+        epoch: mark.epoch.clone(),
+        state,
+        since: "now".into(),
+        by: "me".into(),
+    };
+    let claim = Claim { ledger: LEDGER.into(), slot: hold.slot.clone(), mark: Some(mark) };
+    Task { act: act(claim), with: With::Ledger { hold, claim: name.into(), text: text.to_string() } }
+}
+
+#[test]
+fn one_claim_is_told_from_another() {
+    use Holding::{Claiming, Owned, Returning};
+    for shell in SHELLS {
+        let directory = tempfile::tempdir().unwrap();
+        let root = directory.path();
+        let ledger = || {
+            let content = fs::read(root.join(LEDGER.trim_start_matches('/'))).ok()?;
+            Ledger::parse(&content).map(|ledger| (ledger.claim, ledger.state))
+        };
+        let is = |claim: &str, state| Some((claim.to_owned(), state));
+        let taken = |outcome: &Outcome| failed(outcome).1.word == "90";
+        // The answer to the first may have got lost.
+        for _ in 0..2 {
+            assert_eq!(one(shell, root, of_claim("a", Claiming, Act::Claim)), Outcome::Done, "{shell:?}");
+        }
+        assert!(taken(&one(shell, root, of_claim("b", Claiming, Act::Claim))), "{shell:?}");
+        assert!(taken(&one(shell, root, of_claim("b", Owned, Act::Mark))), "{shell:?}");
+        assert_eq!(ledger(), is("a", Claiming), "{shell:?}");
+        assert_eq!(one(shell, root, of_claim("a", Owned, Act::Mark)), Outcome::Done, "{shell:?}");
+        assert_eq!(one(shell, root, of_claim("b", Owned, Act::Release)), Outcome::Done, "{shell:?}");
+        assert_eq!(ledger(), is("a", Owned), "{shell:?}");
+        let take = |from: &str| {
+            let from = from.to_owned();
+            of_claim("b", Returning, |claim| Act::TakeOver { claim, from })
+        };
+        assert!(taken(&one(shell, root, take("c"))), "{shell:?}");
+        assert_eq!(one(shell, root, take("a")), Outcome::Done, "{shell:?}");
+        assert_eq!(ledger(), is("b", Returning), "{shell:?}");
+        assert_eq!(one(shell, root, of_claim("b", Returning, Act::Release)), Outcome::Done, "{shell:?}");
+        assert_eq!((ledger(), names(&root.join("var/fleet"))), (None, Vec::new()), "{shell:?}");
+        assert!(taken(&one(shell, root, of_claim("b", Owned, Act::Mark))), "{shell:?}");
+    }
 }

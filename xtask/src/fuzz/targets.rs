@@ -1,6 +1,6 @@
 //! What the texts are thrown at. Whatever the text, none of it may panic or hang.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 
 use fleet_engine::config::load::load;
@@ -66,7 +66,7 @@ fn validate_it(bytes: &[u8]) {
     let outside = Memory::new().file("main.fleet.hcl", bytes);
     let mut sources = Sources::default();
     let (config, _) = load(&outside, Path::new(""), &mut sources);
-    let catalog = builtin(PathBuf::from("."));
+    let catalog = builtin(PathBuf::from("."), &BTreeMap::new());
     let inputs = HashMap::new();
     let surroundings = Surroundings {
         catalog: &catalog,

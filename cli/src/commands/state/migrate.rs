@@ -114,7 +114,9 @@ fn idle(memory: &Memory, source: &Backend) -> Result<Document, Failure> {
     Ok(document)
 }
 
-fn is_empty(state: &State) -> bool {
-    let State { recorded, deposed, intents, outputs, .. } = state;
-    recorded.is_empty() && deposed.is_empty() && intents.is_empty() && outputs.is_empty()
+/// Whether nothing is remembered.
+pub(super) fn is_empty(state: &State) -> bool {
+    let State { recorded, deposed, intents, outputs, marks, .. } = state;
+    let is_settled = recorded.is_empty() && deposed.is_empty() && intents.is_empty();
+    is_settled && outputs.is_empty() && marks.is_empty()
 }

@@ -175,3 +175,27 @@ fn a_check_that_fails_leaves_the_old_file() {
     assert_eq!(desk.machine("a").read("etc/note"), "good");
     assert_eq!(fs::read_dir(desk.machine("a").path("etc")).unwrap().count(), 1);
 }
+
+#[test]
+fn nobody_connects_to_remove_what_was_never_made() {
+    let mut desk = Desk::of(
+        2,
+        r#"
+  data "host_facts" "here" {}
+  resource "host_file" "note" {
+    path    = "/etc/note"
+    content = data.host_facts.here.kernel
+  }
+"#,
+    );
+    desk.machine_mut("a").server.kill();
+    desk.machine_mut("b").server.kill();
+    assert_eq!(desk.run("destroy", &[]).ok(), "No changes.\n");
+    // What was made on one of them is looked at there, and nowhere else.
+    desk.machine_mut("a").server.restart();
+    desk.apply_with(&["--host", "desk[0]"]);
+    assert!(desk.machine("a").has("etc/note"));
+    desk.run("destroy", &[]).ok();
+    assert!(!desk.machine("a").has("etc/note"));
+    assert_eq!(desk.held(), [None, None]);
+}

@@ -48,7 +48,7 @@ pub(super) struct Desk {
 fn enter(root: &Path) -> String {
     let root = root.display();
     format!(
-        "ForceCommand exec 9<{root} && PATH={root}/bin:$PATH && export PATH && eval \"$SSH_ORIGINAL_COMMAND\""
+        "ForceCommand exec 9<{root} && PATH=/proc/self/fd/9/bin:{root}/bin:$PATH && export PATH && eval \"$SSH_ORIGINAL_COMMAND\""
     )
 }
 

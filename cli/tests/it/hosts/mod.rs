@@ -14,15 +14,25 @@
 //! 12. [`secrets`]: where no secret may be
 //! 13. [`shell`]: `fleet ssh`
 //! 14. [`examples`]: the fleets in `examples/`
+//! 15. [`apart`], [`adopted`], [`rebuilt`]: hosts paused, let go, taken over, and found again after the state was lost
+//! 16. [`busy`]: hosts where somebody's work runs
+//! 17. [`lab`]: Macs of the lab
+//! 18. [`books`]: the books of a pool behind a vendor
 
+mod adopted;
+mod apart;
+mod books;
 mod broken;
+mod busy;
 mod choice;
 mod desk;
 mod examples;
 mod inventory;
 mod killed;
 mod kinds;
+mod lab;
 mod ledger;
+mod rebuilt;
 mod replace;
 mod saved;
 mod secrets;

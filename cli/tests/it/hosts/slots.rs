@@ -127,6 +127,35 @@ fn two_fleets_share_no_machine() {
 }
 
 #[test]
+fn a_machine_that_a_fleet_names_is_not_free_for_others() {
+    let mut desk = Desk::of(3, NOTE);
+    desk.slots("size = 2");
+    // Whichever of the fleets comes first.
+    for name in ["aaa", "zzz"] {
+        let other = |hosts: &str| {
+            format!(
+                "fleet \"{name}\" {{\n  pool = pool.desk\n  hosts = {hosts}\n  hostname = \"other-${{host.key}}\"\n{}}}\n",
+                desk.connection()
+            )
+        };
+        desk.site.write("other.fleet.hcl", &other("[\"a\"]"));
+        desk.apply();
+        desk.check_converged();
+        let held = [&format!("fleet.{name}[\"a\"]"), "fleet.desk[0]", "fleet.desk[1]"];
+        let held = held.map(|slot| Some(slot.to_owned()));
+        assert_eq!(desk.held(), held);
+        // What a slot has is not taken from it.
+        desk.site.write("other.fleet.hcl", &other("[\"b\"]"));
+        let said = desk.site.fleet(["plan"]).failed();
+        assert!(said.contains("would both have `b`"), "{said}");
+        assert!(said.contains("help: name every host in one fleet only"), "{said}");
+        assert_eq!(desk.held(), held);
+        desk.site.write("other.fleet.hcl", &other("[\"a\"]"));
+        desk.run("destroy", &[]).ok();
+    }
+}
+
+#[test]
 fn names_of_hosts_are_checked() {
     let desk = Desk::of(2, "");
     let text = desk.site.read(super::desk::MAIN);

@@ -4,7 +4,7 @@ use std::future::pending;
 use std::sync::{Arc, Mutex};
 
 use fleet_engine::host::{Holder, Listed};
-use fleet_engine::provider::{ReadBack, Session, Writer, Writers};
+use fleet_engine::provider::{Journal, ReadBack, Session, Writer, Writers};
 use fleet_engine::registry::Registry;
 use fleet_engine::resource::{BoxFuture, Change, Error};
 use fleet_engine::state::{State, Store, StoreError, Write};
@@ -112,9 +112,10 @@ impl Writer for FragileWriter {
         wish: Value,
         change: Change<Value>,
         listed: Option<Listed>,
+        journal: &'a dyn Journal,
     ) -> BoxFuture<'a, Result<(Value, ReadBack), Error>> {
         let what = if change == Change::Create { "create" } else { "update" };
-        let work = self.writer.apply(kind, wish, change, listed);
+        let work = self.writer.apply(kind, wish, change, listed, journal);
         Box::pin(self.crash.around(format!("the effect: {what} {kind}"), work))
     }
 
@@ -123,8 +124,9 @@ impl Writer for FragileWriter {
         kind: &'a str,
         observed: Value,
         listed: Option<Listed>,
+        journal: &'a dyn Journal,
     ) -> BoxFuture<'a, Result<ReadBack, Error>> {
-        let work = self.writer.destroy(kind, observed, listed);
+        let work = self.writer.destroy(kind, observed, listed, journal);
         Box::pin(self.crash.around(format!("the effect: destroy {kind}"), work))
     }
 }
@@ -139,5 +141,6 @@ fn words(write: &Write) -> String {
         Write::Depose { address, number, .. } => format!("depose: {address} by number {number}"),
         Write::Move { from, to } => format!("move: {from} to {to}"),
         Write::Outputs(_) => "outputs".to_owned(),
+        Write::Mark { host, .. } => format!("mark: {host}"),
     }
 }

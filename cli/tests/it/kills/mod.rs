@@ -2,7 +2,7 @@
 //!
 //! 1. [`points`]: a crash at every write of the state and every side effect of a small [`fleet`], in process, with
 //!    [`crash`] and [`run`]
-//! 2. [`signal`]: a process of its own, killed at moments that chance picks, with [`rounds`]
+//! 2. [`signal`]: a process of its own, killed at moments that chance picks, with [`rounds`] and [`moment`]
 //! 3. [`asked`]: what was left open, and is asked for in another way afterwards
 //! 4. [`late`]: requests that the world carries out long after whoever made them is gone
 
@@ -10,36 +10,57 @@ mod asked;
 mod crash;
 mod fleet;
 mod late;
+pub(crate) mod moment;
 mod points;
 mod rounds;
 mod run;
 mod signal;
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
 
 use fleet_test_provider::{Fault, Operation};
 
 use crate::laws::Lab;
 
 /// Whether there is time for everything.
-fn is_full() -> bool {
+pub(crate) fn is_full() -> bool {
     std::env::var_os("FLEET_FULL").is_some()
 }
 
 /// Prints what a test found out, for those who ask with `--no-capture`.
 #[expect(clippy::print_stdout, reason = "it is what these tests are asked for")]
-fn tell(text: &str) {
+pub(crate) fn tell(text: &str) {
     println!("{text}");
 }
 
+/// Does something for each number below a limit, on so many threads at once.
+pub(crate) fn each<T: Send>(limit: usize, n_threads: usize, work: impl Fn(usize) -> T + Sync) -> Vec<T> {
+    let (next, done) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
+    let all = || {
+        while let Some(number) = Some(next.fetch_add(1, Ordering::Relaxed)).filter(|number| *number < limit) {
+            let result = work(number);
+            done.lock().unwrap().push(result);
+        }
+    };
+    thread::scope(|scope| {
+        let threads: Vec<_> = (0..n_threads).map(|_| scope.spawn(all)).collect();
+        threads.into_iter().for_each(|thread| thread.join().unwrap());
+    });
+    done.into_inner().unwrap()
+}
+
 /// Chance that repeats itself: every number begins a sequence of its own.
-struct Chance(u64);
+pub(crate) struct Chance(u64);
 
 impl Chance {
-    fn new(seed: u64) -> Chance {
+    pub(crate) fn new(seed: u64) -> Chance {
         Chance(seed)
     }
 
     /// A number below a limit.
-    fn below(&mut self, limit: usize) -> usize {
+    pub(crate) fn below(&mut self, limit: usize) -> usize {
         // SplitMix64.
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.0;

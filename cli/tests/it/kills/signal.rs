@@ -5,52 +5,24 @@
 //! tells afterwards what moment it was.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
 use fleet_engine::state::State;
-use fleet_store::{Backend, Change, DEFAULT_PATH, history};
 use fleet_test_provider::{Operation, Seen};
 
+use super::moment::{Killed, Moment, report, steps_of_last_run};
 use super::rounds::{SERVERS, changes, configuration, kept, names};
-use super::{Chance, is_full, tell};
+use super::{Chance, each, is_full};
 use crate::laws::Lab;
 
 /// How often the fleet of a life is made or changed before it is destroyed.
 const ROUNDS: usize = 4;
 
-/// What the world was doing when a run was killed, as the state and the next run tell.
-#[derive(Debug)]
-struct Moment {
-    /// Whether the run was there to destroy everything.
-    is_destroy: bool,
-    /// The steps that were done, of those that there were to do.
-    done: usize,
-    total: usize,
-    /// Whether anything was begun.
-    is_begun: bool,
-    n_open: usize,
-    /// How many calls the world was still answering.
-    n_in_flight: usize,
-}
-
 #[test]
 fn whenever_it_is_killed_the_next_run_converges() {
     let n_lives = if is_full() { 50 } else { 2 };
-    let (next, moments) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
-    let live = || {
-        while let Some(seed) = Some(next.fetch_add(1, Ordering::Relaxed)).filter(|seed| *seed < n_lives) {
-            let lived = life(seed);
-            moments.lock().unwrap().extend(lived);
-        }
-    };
-    thread::scope(|scope| {
-        let threads: Vec<_> = (0..2).map(|_| scope.spawn(live)).collect();
-        threads.into_iter().for_each(|thread| thread.join().unwrap());
-    });
-    let moments = moments.into_inner().unwrap();
+    let moments = each(n_lives, 2, life).concat();
     let (destroys, applies): (Vec<_>, Vec<_>) = moments.iter().partition(|moment| moment.is_destroy);
     report("apply", &applies);
     report("destroy", &destroys);
@@ -59,13 +31,6 @@ fn whenever_it_is_killed_the_next_run_converges() {
     };
     assert!(part(Moment::is_between) >= 0.8, "{applies:#?}");
     assert!(part(|moment| moment.n_open > 0) >= 0.25, "{applies:#?}");
-}
-
-impl Moment {
-    /// Whether it fell between the first intent and the last step that was settled.
-    fn is_between(&self) -> bool {
-        self.is_begun && self.done < self.total
-    }
 }
 
 /// One life. Says at which moments it was interrupted.
@@ -80,7 +45,7 @@ fn life(seed: usize) -> Vec<Moment> {
         let killed = kill(&lab, "apply", changes(round), &mut chance);
         let is_there = |server: &fleet_test_provider::Server| kept().contains(&server.name);
         lab.apply();
-        moments.push(killed.settled_by_the_next(&lab));
+        moments.push(killed.settled_by_the_next(&lab.site));
         check(&lab, round, &story);
         let now = lab.world.servers().into_iter().filter(is_there).map(|server| (server.name, server.id));
         let now: BTreeMap<_, _> = now.collect();
@@ -89,19 +54,11 @@ fn life(seed: usize) -> Vec<Moment> {
     }
     let killed = kill(&lab, "destroy", SERVERS, &mut chance);
     lab.destroy();
-    moments.push(killed.settled_by_the_next(&lab));
+    moments.push(killed.settled_by_the_next(&lab.site));
     assert!(lab.world.servers().is_empty(), "life {seed}: {:?}", lab.world.servers());
     let State { recorded, deposed, intents, .. } = lab.state();
     assert!(recorded.is_empty() && deposed.is_empty() && intents.is_empty(), "life {seed}");
     moments
-}
-
-/// What is known of a kill before the next run.
-struct Killed {
-    is_destroy: bool,
-    done: usize,
-    n_open: usize,
-    n_in_flight: usize,
 }
 
 /// Starts a run, and kills it when the world was asked for some of its changes.
@@ -132,29 +89,10 @@ fn kill(lab: &Lab, command: &str, n_changes: usize, chance: &mut Chance) -> Kill
     lab.world.set_latency(Duration::ZERO);
     Killed {
         is_destroy: command == "destroy",
-        done: steps_of_last_run(lab),
+        done: steps_of_last_run(&lab.site),
         n_open: lab.state().intents.len(),
         n_in_flight,
     }
-}
-
-impl Killed {
-    /// What was left to do is what the next run did.
-    fn settled_by_the_next(self, lab: &Lab) -> Moment {
-        let Killed { is_destroy, done, n_open, n_in_flight } = self;
-        let total = done + steps_of_last_run(lab);
-        Moment { is_destroy, done, total, is_begun: done + n_open > 0, n_open, n_in_flight }
-    }
-}
-
-/// How many steps the last run has done, as the history of the state tells.
-fn steps_of_last_run(lab: &Lab) -> usize {
-    let backend = Backend::Sqlite(lab.site.path().join(DEFAULT_PATH));
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    let runs = runtime.block_on(history(&backend, 1, false)).unwrap();
-    let counts = runs.first().map(|run| run.counts.clone()).unwrap_or_default();
-    let steps = [Change::Created, Change::Updated, Change::Destroyed];
-    steps.iter().filter_map(|change| counts.get(change)).sum::<u64>() as usize
 }
 
 /// All is as declared: everything once, nothing that is not known, nothing known that is not there.
@@ -172,22 +110,4 @@ fn check(lab: &Lab, round: usize, story: &str) {
     };
     assert_eq!(recorded.values().filter_map(id_of).collect::<BTreeSet<_>>(), ids, "{story}");
     assert!(recorded.len() == SERVERS && deposed.is_empty() && intents.is_empty(), "{story}");
-}
-
-/// Prints how many runs were killed when how much of their work was done.
-fn report(command: &str, moments: &[&Moment]) {
-    let mut buckets = [0; 10];
-    for moment in moments.iter().filter(|moment| moment.is_between()) {
-        buckets[moment.done * 10 / moment.total] += 1;
-    }
-    let count = |is_so: fn(&Moment) -> bool| moments.iter().filter(|moment| is_so(moment)).count();
-    let bar = |words: &str, n: usize| tell(&format!("  {words:<24}{n:>4} {}", "#".repeat(n)));
-    tell(&format!("{} kills of `fleet {command}`, by how much of the work was done", moments.len()));
-    bar("before the first intent", count(|moment| !moment.is_begun));
-    for (at, n) in buckets.into_iter().enumerate() {
-        bar(&format!("{:>3} % to {:>3} %", at * 10, at * 10 + 10), n);
-    }
-    bar("after the last step", count(|moment| moment.is_begun && !moment.is_between()));
-    tell(&format!("with an intent open: {}", count(|moment| moment.n_open > 0)));
-    tell(&format!("with a call in flight: {}", count(|moment| moment.n_in_flight > 0)));
 }

@@ -5,7 +5,8 @@
 //! 3. [`lifecycle`], [`moves`], [`choice`]: what users ask of a plan
 //! 4. [`faults`]: steps that fail
 //! 5. [`secrets`], with [`search`]: where no secret may be
-//! 6. [`generated`], with [`generate`]: all of it on configurations that nobody thought of
+//! 6. [`read_only`]: looking writes nothing
+//! 7. [`generated`], with [`generate`]: all of it on configurations that nobody thought of
 
 mod choice;
 mod examples;
@@ -16,6 +17,7 @@ mod generated;
 mod lifecycle;
 mod moves;
 mod on_host;
+mod read_only;
 pub(super) mod search;
 mod secrets;
 

@@ -82,6 +82,9 @@ impl Reader {
             );
             self.report.push(error.help(format!("to give a value a name, write `locals {{ {name} = … }}`")));
         }
+        // To grow on the way would move all that came before, again and again.
+        let n_resources = body.blocks.iter().filter(|block| &*block.kind.name == "resource").count();
+        self.module.resources.reserve(n_resources);
         for block in body.blocks {
             self.block(block);
         }

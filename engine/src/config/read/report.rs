@@ -24,20 +24,22 @@ impl Report {
     ) -> Option<[Ident; N]> {
         let mut labels = std::mem::take(&mut block.labels);
         let kind = &block.kind.name;
-        let form = std::iter::once(kind.to_string()).chain(names.iter().map(|name| format!("\"{name}\"")));
-        let form = format!("write `{} {{ … }}`", form.collect::<Vec<_>>().join(" "));
+        let form = || {
+            let labels: String = names.iter().map(|name| format!(" \"{name}\"")).collect();
+            format!("write `{kind}{labels} {{ … }}`")
+        };
         if let Some(extra) = labels.get(N) {
             let detail = match N {
                 0 => format!("`{kind}` takes no label."),
                 1 => format!("`{kind}` takes one label: its {}.", names[0]),
                 _ => format!("`{kind}` takes {N} labels: its {}.", names.join(" and its ")),
             };
-            self.push(Diagnostic::error(extra.span, "label too many", detail).help(form));
+            self.push(Diagnostic::error(extra.span, "label too many", detail).help(form()));
             labels.truncate(N);
         } else if let Some(missing) = names.get(labels.len()) {
             let detail = format!("`{kind}` needs {}, each as a quoted label.", names.join(" and "));
             self.push(
-                Diagnostic::error(block.header, format!("`{kind}` without a {missing}"), detail).help(form),
+                Diagnostic::error(block.header, format!("`{kind}` without a {missing}"), detail).help(form()),
             );
             return None;
         }

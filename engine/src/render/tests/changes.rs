@@ -1,6 +1,5 @@
 //! How values change, one by one.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::document::{Action, Attributes, Change, Document, Reason, Shown, Step};
@@ -15,7 +14,7 @@ fn n(number: i64) -> Shown {
 }
 
 fn map<const N: usize>(entries: [(&str, Shown); N]) -> Shown {
-    Shown::Map(entries.map(|(name, value)| (Arc::from(name), value)).into())
+    Shown::Map(entries.map(|(name, value)| (Arc::from(name), value)).into_iter().collect())
 }
 
 fn list<const N: usize>(items: [Shown; N]) -> Shown {
@@ -23,7 +22,7 @@ fn list<const N: usize>(items: [Shown; N]) -> Shown {
 }
 
 fn attributes(value: Shown) -> Attributes {
-    BTreeMap::from([("a".to_owned(), value)])
+    Attributes::from_iter([("a".to_owned(), value)])
 }
 
 fn document(before: Option<Shown>, after: Shown) -> Document {
@@ -41,6 +40,7 @@ fn document(before: Option<Shown>, after: Shown) -> Document {
         after: Some(attributes(after)),
         changes: vec![Change { attribute: "a".to_owned(), forces_replacement: false }],
         drift: Vec::new(),
+        pool: None,
     };
     Document { steps: vec![step], ..Document::default() }
 }

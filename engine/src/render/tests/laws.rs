@@ -1,6 +1,5 @@
 //! What holds for every document, whatever stands in it.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use proptest::collection::{btree_map, vec};
@@ -69,7 +68,8 @@ fn shown() -> impl Strategy<Value = Shown> {
         prop_oneof![
             vec(inner.clone(), 0..5).prop_map(Shown::List),
             vec(inner.clone(), 0..5).prop_map(Shown::Set),
-            btree_map(string().prop_map(Arc::from), inner, 0..5).prop_map(Shown::Map),
+            btree_map(string().prop_map(Arc::from), inner, 0..5)
+                .prop_map(|members| Shown::Map(members.into_iter().collect())),
         ]
     })
 }
@@ -79,7 +79,7 @@ fn attributes() -> impl Strategy<Value = (Attributes, Attributes, Vec<Change>)> 
     let name = prop_oneof![3 => select(["a", "path", "content", "mode"].to_vec()).prop_map(String::from), 1 => string()];
     let one = (shown(), shown(), 0..4_u8, any::<bool>());
     btree_map(name, one, 0..5).prop_map(|all| {
-        let (mut before, mut after, mut changes) = (BTreeMap::new(), BTreeMap::new(), Vec::new());
+        let (mut before, mut after, mut changes) = (Attributes::new(), Attributes::new(), Vec::new());
         for (name, (old, new, fate, forces_replacement)) in all {
             if fate > 0 {
                 changes.push(Change { attribute: name.clone(), forces_replacement });
@@ -128,6 +128,7 @@ fn step() -> impl Strategy<Value = Step> {
                 after: (action != Action::Destroy).then_some(after),
                 changes,
                 drift,
+                pool: None,
             }
         },
     )
@@ -137,6 +138,7 @@ fn left_out() -> impl Strategy<Value = LeftOut> {
     let because = prop_oneof![
         Just(Because::NotTargeted),
         Just(Because::Excluded),
+        string().prop_map(|how| Because::Apart { how }),
         string().prop_map(|by| Because::NeededBy { by }),
         string().prop_map(|why| Because::Blocked { why }),
         string().prop_map(|on| Because::DependsOn { on }),

@@ -38,7 +38,7 @@ impl Local {
     /// A host that is ours.
     fn new() -> Local {
         let local = Local::free();
-        let claim = Claim { ledger: LEDGER.into(), slot: SLOT.into() };
+        let claim = Claim { ledger: LEDGER.into(), slot: SLOT.into(), mark: None };
         local.work(vec![Step::new(Act::Claim(claim))]).unwrap();
         local
     }

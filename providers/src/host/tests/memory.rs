@@ -5,7 +5,7 @@ use std::sync::Mutex;
 
 use fleet_engine::host::probe::{self, Content, Found, Line, Output, What};
 use fleet_engine::host::step::{self, Claim, Keep, LocalFile};
-use fleet_engine::host::{Act, Answer, Ledger, Probe, Read, Reply, Step};
+use fleet_engine::host::{Act, Answer, Holding, Ledger, Probe, Read, Reply, Step};
 use fleet_engine::resource::Error;
 
 use super::World;
@@ -114,7 +114,7 @@ impl Memory {
                     _ => Output { status: 1, ..Output::default() },
                 })
             }
-            Read::Names(_) | Read::Inside(_) => panic!("{read:?} is not asked here"),
+            Read::Names(_) | Read::Inside(_) | Read::Processes(_) => panic!("{read:?} is not asked here"),
         })
     }
 
@@ -205,13 +205,14 @@ impl Memory {
                 }
                 Ok(())
             }
-            Act::Claim(Claim { ledger, slot }) => {
+            Act::Claim(Claim { ledger, slot, .. }) => {
                 let ledger_of = |slot| Ledger {
                     lineage: LINEAGE.into(),
                     slot,
                     claim: "claim".into(),
                     fence: 1,
-                    state: "owned".into(),
+                    epoch: String::new(),
+                    state: Holding::Owned,
                     since: "2026-01-01T00:00:00Z".into(),
                     by: "me@here".into(),
                 };
@@ -222,6 +223,7 @@ impl Memory {
                 self.tree.lock().unwrap().remove(&ledger);
                 Ok(())
             }
+            Act::Mark(_) | Act::TakeOver { .. } => panic!("no machine of a vendor is claimed here"),
             Act::Run { program, .. } => panic!("{program} is not run here"),
         }
     }

@@ -6,16 +6,42 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use fleet_engine::attributes::Attributes;
+use fleet_engine::event::Wait;
 use fleet_engine::host::Holder;
-use fleet_engine::provider::{Ask, Reader, Readers, Session, Writer, Writers};
+use fleet_engine::provider::{Ask, Journal, Reader, Readers, Session, Writer, Writers};
 use fleet_engine::registry::Registry;
-use fleet_engine::resource::{At, Change, Error};
+use fleet_engine::resource::{At, BoxFuture, Change, Error};
 use fleet_engine::schema::{Catalog, Sort};
 use fleet_lang::Value;
 use fleet_test_provider::world::TOKEN;
 use fleet_test_provider::{Fault, Operation, Server, Test, World};
 
 const KIND: &str = "test_server";
+
+/// Nothing here is noted in the middle of a step.
+struct Unused;
+
+impl Journal for Unused {
+    fn note(&self, _: Value) -> BoxFuture<'_, Result<(), Error>> {
+        unreachable!("nothing is noted")
+    }
+
+    fn now(&self) -> Duration {
+        Duration::ZERO
+    }
+
+    fn wait(&self, _: Duration, _: Wait) -> BoxFuture<'_, ()> {
+        unreachable!("nobody waits")
+    }
+
+    fn date(&self) -> u64 {
+        0
+    }
+
+    fn random(&self) -> String {
+        String::new()
+    }
+}
 
 fn registry() -> Registry {
     Registry::new().with(Test)
@@ -44,7 +70,7 @@ fn wish(name: &str) -> Value {
 }
 
 async fn apply(writer: &dyn Writer, wish: Value, change: Change<Value>) -> Result<Value, Error> {
-    writer.apply(KIND, wish, change, None).await.map(|(made, _)| made)
+    writer.apply(KIND, wish, change, None, &Unused).await.map(|(made, _)| made)
 }
 
 async fn look(reader: &dyn Reader, places: Vec<At<Value>>) -> Vec<Result<Option<Value>, Error>> {
@@ -74,8 +100,8 @@ async fn a_server_is_made_found_changed_and_removed() {
     assert_ne!(seen.address, server.address);
     assert_eq!(world.server("a").join_token.as_deref(), Some("t"));
 
-    writer.destroy(KIND, made.clone(), None).await.unwrap();
-    writer.destroy(KIND, made.clone(), None).await.unwrap();
+    writer.destroy(KIND, made.clone(), None, &Unused).await.unwrap();
+    writer.destroy(KIND, made.clone(), None, &Unused).await.unwrap();
     assert_eq!(see(&*reader, At::Recorded(made)).await.unwrap(), None);
     assert_eq!(world.servers(), []);
 }

@@ -1,0 +1,101 @@
+//! The lab's end of a command: takes calls on a Unix socket and carries each out on a thread of its own.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{self, IoSliceMut, Read, Write};
+use std::mem::MaybeUninit;
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
+use tokio::net::UnixListener;
+
+use super::Tools;
+use super::command::{Call, Done, carry_out};
+use super::stand_in::{EXEC, EXIT};
+
+/// More than any system lets a program have as words.
+const LONGEST: usize = 8 << 20;
+
+/// Takes calls, for as long as there is a Mac.
+pub(super) async fn serve(listener: UnixListener, tools: Weak<Tools>) {
+    loop {
+        let stream = match listener.accept().await {
+            Ok((stream, _)) => stream.into_std(),
+            Err(error) => {
+                tracing::warn!(%error, "a command of a Mac does not reach the lab");
+                // There are too many at once.
+                tokio::time::sleep(Duration::from_millis(10)).await;
+                continue;
+            }
+        };
+        let Some(tools) = tools.upgrade() else { return };
+        tokio::task::spawn_blocking(move || {
+            let taken = stream.and_then(|mut stream| {
+                stream.set_nonblocking(false)?;
+                take(&mut stream, &tools)
+            });
+            if let Err(error) = taken {
+                // Whoever called was ended meanwhile.
+                tracing::debug!(%error, "a command of a Mac got no answer");
+            }
+        });
+    }
+}
+
+fn take(stream: &mut UnixStream, tools: &Arc<Tools>) -> io::Result<()> {
+    let (length, streams) = head(stream)?;
+    let mut request = vec![0; length];
+    stream.read_exact(&mut request)?;
+    let mut fields = request.split(|byte| *byte == 0).map(|field| OsString::from_vec(field.to_vec()));
+    let mut next = || fields.next().unwrap_or_default();
+    let (id, user, directory, name) = (next(), next(), next(), next());
+    let mut words: Vec<OsString> = fields.collect();
+    // What follows the last NUL is no word.
+    words.pop();
+    let (id, name) = (id.to_string_lossy(), name.to_string_lossy().into_owned());
+    let mac = tools.find(&id).ok_or_else(|| io::Error::other(format!("there is no Mac {id}")))?;
+    let [stdin, stdout, stderr] = streams;
+    let (user, directory) = (user.to_string_lossy().into_owned(), PathBuf::from(directory));
+    let call = Call { mac, name, words, user, directory, stdin, stdout, stderr };
+    let mut answer = Vec::new();
+    match carry_out(call) {
+        Done::Exit(status) => answer.extend([EXIT, status]),
+        Done::Exec { environment, words } => {
+            answer.push(EXEC);
+            for (name, value) in environment {
+                answer.extend(format!("{name}={value}\0").into_bytes());
+            }
+            answer.push(0);
+            for word in words {
+                answer.extend_from_slice(word.as_bytes());
+                answer.push(0);
+            }
+        }
+    }
+    stream.write_all(&answer)
+}
+
+/// How long the request is, and the caller's streams.
+fn head(stream: &mut UnixStream) -> io::Result<(usize, [File; 3])> {
+    let mut length = [0; 4];
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(3))];
+    let mut along = RecvAncillaryBuffer::new(&mut space);
+    let parts = &mut [IoSliceMut::new(&mut length)];
+    let received = recvmsg(&*stream, parts, &mut along, RecvFlags::empty())?.bytes;
+    let mut streams: Vec<OwnedFd> = Vec::new();
+    for message in along.drain() {
+        if let RecvAncillaryMessage::ScmRights(files) = message {
+            streams.extend(files);
+        }
+    }
+    stream.read_exact(&mut length[received..])?;
+    let length = usize::try_from(u32::from_be_bytes(length)).map_err(io::Error::other)?;
+    let streams: Vec<File> = streams.into_iter().map(File::from).collect();
+    let streams = streams.try_into().map_err(|_| io::Error::other("a call without its streams"))?;
+    if length > LONGEST { Err(io::ErrorKind::InvalidInput.into()) } else { Ok((length, streams)) }
+}

@@ -1,0 +1,6 @@
+//! The lab, as programs outside of it meet it.
+
+#![expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+
+mod api;
+mod mac;

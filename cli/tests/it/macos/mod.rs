@@ -1,6 +1,7 @@
 //! Kinds on Macs of the lab, from end to end.
 //!
 //! 1. [`minis`]: Macs that are on, and a directory with a configuration for them
+//! 2. [`launchd`]: services and signed binaries
 //!
 //! ## How a test uses them
 //!
@@ -19,6 +20,7 @@
 //! moment that somebody waits for; so the waits of procedures cost nothing, and what races in reality races here. A Mac
 //! that is started anew waits for real seconds then: tests with reboots take [`Pace::Times`].
 
+mod launchd;
 pub(crate) mod minis;
 
 pub(crate) use minis::Minis;

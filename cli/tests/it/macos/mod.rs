@@ -1,7 +1,8 @@
 //! Kinds on Macs of the lab, from end to end.
 //!
 //! 1. [`minis`]: Macs that are on, and a directory with a configuration for them
-//! 2. [`launchd`]: services and signed binaries
+//! 2. [`incidents`]: every known incident, from the broken host to the empty plan
+//! 3. [`launchd`]: services and signed binaries
 //!
 //! ## How a test uses them
 //!
@@ -20,6 +21,7 @@
 //! moment that somebody waits for; so the waits of procedures cost nothing, and what races in reality races here. A Mac
 //! that is started anew waits for real seconds then: tests with reboots take [`Pace::Times`].
 
+mod incidents;
 mod launchd;
 pub(crate) mod minis;
 

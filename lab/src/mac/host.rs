@@ -15,10 +15,12 @@ use tokio::net::{TcpListener, TcpSocket};
 use tokio::task::JoinHandle;
 
 use super::Tools;
+use super::boot::AT_BOOT;
 use super::disk::{Disk, Installation};
 use super::live::Live;
 use super::ssh;
 use super::stand_in::{MAC, SOCKET};
+use crate::clock::Clock;
 use crate::machine::{Blueprint, Failed, Install, Machine};
 
 /// How long a Mac that shuts down takes to do so.
@@ -123,6 +125,11 @@ impl Mac {
         &self.blueprint.model
     }
 
+    /// The time of the world.
+    pub(super) fn clock(&self) -> &Clock {
+        &self.blueprint.clock
+    }
+
     pub(super) fn disk(&self) -> MutexGuard<'_, Disk> {
         self.disk.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -167,6 +174,19 @@ impl Mac {
             (super::stand_in::USER, user.to_owned()),
         ];
         pairs.map(|(name, value)| (name.to_owned(), value)).into()
+    }
+
+    /// Somebody logs in at the screen: launchd has a `gui` domain for them, with their agents in it. Call it within
+    /// tokio.
+    pub fn begin_session(&self, uid: u32) {
+        if let Some(mac) = self.this.upgrade() {
+            super::launchd::domain::session_begins(&mac, uid);
+        }
+    }
+
+    /// Nobody is at the screen any more.
+    pub fn end_session(&self) {
+        super::launchd::domain::session_ends(self);
     }
 
     /// Cuts all connections, as a network that fails does. What runs goes on until it notices.
@@ -248,6 +268,9 @@ impl Mac {
         let boot_id = uuid::Uuid::new_v4().to_string().to_uppercase();
         *self.live() = Some(Live::new(boot_id, self.blueprint.clock.time()));
         self.turns.fetch_add(1, Ordering::AcqRel);
+        let starting = mac.clone();
+        let started = tokio::task::spawn_blocking(move || AT_BOOT.iter().for_each(|part| part(&starting)));
+        started.await.map_err(|error| self.failed(&error))?;
         *power = Power::On(tokio::spawn(ssh::serve(listener, Arc::downgrade(&mac), host_key)));
         Ok(())
     }
@@ -282,6 +305,7 @@ impl Mac {
                 "os_version": installation.os_version,
                 "user": installation.user,
                 "host_key": key,
+                "background_items": installation.background,
             })
         });
         let count = |count: &AtomicU64| count.load(Ordering::Relaxed);

@@ -4,10 +4,18 @@
 //! procedure: a script beside its kind, the same for all hosts.
 
 use fleet_derive::Schema;
-use fleet_engine::host::HostThing;
+use fleet_engine::attributes::Misfit;
+use fleet_engine::host::{HostThing, OnHost};
 use fleet_engine::kind::Kind;
 use fleet_engine::provider::Provider;
 use fleet_engine::resource::Error;
+
+mod job;
+mod launchd_service;
+mod service_state;
+mod signed_binary;
+#[cfg(test)]
+mod tests;
 
 /// The provider of what is on Macs alone.
 #[derive(Clone, Copy, Debug, Default)]
@@ -30,7 +38,8 @@ impl Provider for Macos {
     type Reader = ();
     type Writer = ();
     const KINDS: &'static [&'static dyn Kind<(), ()>] = &[];
-    const ON_HOSTS: &'static [&'static dyn HostThing] = &[];
+    const ON_HOSTS: &'static [&'static dyn HostThing] =
+        &[&OnHost::<launchd_service::Service>::KIND, &OnHost::<signed_binary::SignedBinary>::KIND];
 
     async fn reader(&self, _: Settings) -> Result<(), Error> {
         Ok(())
@@ -38,5 +47,13 @@ impl Provider for Macos {
 
     async fn writer(&self, _: Settings) -> Result<(), Error> {
         Ok(())
+    }
+}
+
+/// `trouble` is what is found to be wrong. A wish for it is a mistake.
+fn no_wish_for_trouble(trouble: Option<&String>) -> Result<(), Misfit> {
+    match trouble {
+        Some(_) => Err(Misfit::new("trouble", "what is wrong is found out and mended; leave it out")),
+        None => Ok(()),
     }
 }

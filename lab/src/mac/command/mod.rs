@@ -18,14 +18,18 @@ use std::sync::atomic::Ordering;
 
 use super::Mac;
 use super::disk::{ADMIN, GROUPS, STAFF};
+use crate::clock::Time;
 
 mod base64;
+mod codesign;
+mod curl;
 mod defaults;
 mod directory;
 mod launchctl;
 mod options;
 mod owner;
 mod power;
+mod process;
 mod refined;
 mod shasum;
 mod stat;
@@ -66,6 +70,11 @@ pub(super) enum Done {
         /// The program, and its words.
         words: Vec<OsString>,
     },
+    /// It ends well at some time.
+    Wait {
+        /// When.
+        until: Time,
+    },
 }
 
 /// Why a command fails: what it complains about, if anything, and its status.
@@ -88,18 +97,24 @@ const COMMANDS: &[(&str, Run)] = &[
     ("base64", base64::base64),
     ("chgrp", owner::chgrp),
     ("chown", owner::chown),
+    ("codesign", codesign::codesign),
+    ("curl", curl::curl),
     ("defaults", defaults::defaults),
     ("dscl", directory::dscl),
     ("groups", directory::groups),
     ("hostname", system::hostname),
     ("id", directory::id),
+    ("kill", process::kill),
     ("lab-live", system::live),
     ("lab-owner", refined::owner),
     ("launchctl", launchctl::launchctl),
+    ("pgrep", process::pgrep),
+    ("ps", process::ps),
     ("reboot", power::reboot),
     ("scutil", system::scutil),
     ("shasum", shasum::shasum),
     ("shutdown", power::shutdown),
+    ("sleep", process::sleep),
     ("stat", stat::stat),
     ("sudo", sudo::sudo),
     ("sw_vers", system::sw_vers),

@@ -5,9 +5,11 @@
 //! 3. [`life`]: reboots, installations and cut connections
 //! 4. [`confined`]: what shells can reach
 //! 5. [`commands`]: what simulated commands say and refuse
+//! 6. [`launchd`]: services and code signatures
 
 mod commands;
 mod confined;
+mod launchd;
 mod life;
 mod login;
 mod session;

@@ -74,6 +74,9 @@ impl Doing {
                 escaped_size(&bytes.0) + 300
             }
             Act::Run { input, .. } => escaped_size(&input.0) + 300,
+            Act::Procedure { script, input, .. } => {
+                escaped_size(script.as_bytes()) + escaped_size(&input.0) + 300
+            }
             Act::UserScript { script } => escaped_size(&script.0) + 300,
             _ => 300,
         };
@@ -400,6 +403,7 @@ fn sound(act: &Act) -> Result<(), Error> {
         Act::Run { program, arguments, .. } => {
             [program].into_iter().chain(arguments).map(String::as_str).collect()
         }
+        Act::Procedure { arguments, .. } => arguments.iter().map(String::as_str).collect(),
         Act::Claim(claim) | Act::Release(claim) | Act::Mark(claim) | Act::TakeOver { claim, .. } => {
             sound_path(&claim.ledger)?;
             // The name of a claim is also that of a file.

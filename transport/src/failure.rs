@@ -108,6 +108,7 @@ fn what(act: &Act) -> String {
         Act::Unpack { path, .. } => format!("the archive cannot be unpacked to `{path}`"),
         Act::Remove { path } | Act::RemoveTree { path } => format!("`{path}` cannot be removed"),
         Act::Run { program, .. } => format!("`{program}` failed"),
+        Act::Procedure { .. } => "it could not be made so".to_owned(),
         Act::UserScript { .. } => "the script failed".to_owned(),
         Act::Reboot { .. } => "the host cannot be started anew".to_owned(),
         Act::Claim(claim) | Act::TakeOver { claim, .. } => {

@@ -52,7 +52,7 @@ pub enum Content {
     Whole,
 }
 
-/// A program with leading arguments that make it look and nothing else.
+/// A program with arguments that make it look and nothing else.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Tool {
     /// `scutil --get`: one of the names of a Mac.
@@ -230,17 +230,28 @@ impl Probe {
 }
 
 impl Tool {
-    /// The program and the arguments that come before the operands.
+    /// The program and its arguments, with `{}` where an operand stands. Operands without a place of their own come last.
     #[must_use]
-    pub fn command(self) -> (&'static str, &'static [&'static str]) {
+    pub fn line(self) -> &'static str {
         match self {
-            Tool::Scutil => ("scutil", &["--get"]),
-            Tool::Launchctl => ("launchctl", &["print"]),
-            Tool::Sysctl => ("sysctl", &["-n"]),
-            Tool::Uname => ("uname", &["-srmn"]),
-            Tool::SwVers => ("sw_vers", &[]),
-            Tool::Id => ("id", &["-un"]),
+            Tool::Scutil => "scutil --get",
+            Tool::Launchctl => "launchctl print",
+            Tool::Sysctl => "sysctl -n",
+            Tool::Uname => "uname -srmn",
+            Tool::SwVers => "sw_vers",
+            Tool::Id => "id -un",
         }
+    }
+
+    /// The words of a call with these operands.
+    #[must_use]
+    pub fn words<'a>(self, operands: &'a [Operand]) -> Vec<&'a str> {
+        let mut operands = operands.iter().map(Operand::as_str);
+        let line = self.line().split(' ');
+        let mut words: Vec<&str> =
+            line.filter_map(|word| if word == "{}" { operands.next() } else { Some(word) }).collect();
+        words.extend(operands);
+        words
     }
 }
 

@@ -88,6 +88,15 @@ pub enum Act {
         /// What it reads; the way for secrets.
         input: Bytes,
     },
+    /// Carries out a procedure of ours, for what takes several programs in a certain order.
+    Procedure {
+        /// Its text, for `/bin/sh`: the same for all hosts. Paths in it start with `"$R"`.
+        script: &'static str,
+        /// Its arguments. Nobody else on the host can see them, but for those that it hands on to programs.
+        arguments: Vec<String>,
+        /// What it reads; the way for secrets.
+        input: Bytes,
+    },
     /// Runs a script of the user, which may hold secrets.
     UserScript {
         /// The script.

@@ -19,6 +19,8 @@ pub(super) struct Live {
     pub(super) services: BTreeMap<String, Service>,
     /// The numbers of processes that simulated services have.
     next_pid: u32,
+    /// The number of whoever is logged in at the screen: whose `gui` domain there is. Nobody at first.
+    pub(super) aqua: Option<u32>,
     /// What commands in shell noted.
     pub(super) notes: BTreeMap<String, String>,
 }
@@ -37,7 +39,7 @@ pub(super) struct Service {
 impl Live {
     pub(super) fn new(boot_id: String, booted: Time) -> Live {
         let (kernel, services, notes) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
-        Live { boot_id, booted, kernel, services, next_pid: 300, notes }
+        Live { boot_id, booted, kernel, services, next_pid: 300, aqua: None, notes }
     }
 
     /// A number for a process that only launchd knows of.

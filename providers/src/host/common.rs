@@ -10,7 +10,7 @@ use sha2::{Digest, Sha256};
 use crate::mode;
 
 /// A path on a host has one spelling, so that two things are at one place only if their paths are equal.
-pub(super) fn check_path(path: &str) -> Result<(), Misfit> {
+pub(crate) fn check_path(path: &str) -> Result<(), Misfit> {
     let refuse = |message: &str| Err(Misfit::new("path", message));
     let Some(below) = path.strip_prefix('/') else {
         return refuse("a whole path is needed, one that starts with `/`");
@@ -31,7 +31,7 @@ pub(super) fn check_path(path: &str) -> Result<(), Misfit> {
 }
 
 /// The thing that a question is about, where it is not named by an id.
-pub(super) fn asked<T>(at: &At<T>) -> Option<&T> {
+pub(crate) fn asked<T>(at: &At<T>) -> Option<&T> {
     match at {
         At::Recorded(it) | At::Declared(it) | At::Begun { wish: it, .. } => Some(it),
         At::Id(_) => None,
@@ -39,12 +39,12 @@ pub(super) fn asked<T>(at: &At<T>) -> Option<&T> {
 }
 
 /// The same for kinds without an id, which are not asked for one.
-pub(super) fn named<T>(at: &At<T>) -> Result<&T, Error> {
+pub(crate) fn named<T>(at: &At<T>) -> Result<&T, Error> {
     asked(at).ok_or_else(|| Error::permanent("it cannot be found by an id"))
 }
 
 /// The path that a question is about.
-pub(super) fn path_of<'a, T>(at: &'a At<T>, path: impl Fn(&'a T) -> &'a str) -> &'a str {
+pub(crate) fn path_of<'a, T>(at: &'a At<T>, path: impl Fn(&'a T) -> &'a str) -> &'a str {
     match at {
         At::Recorded(it) | At::Declared(it) | At::Begun { wish: it, .. } => path(it),
         At::Id(id) => id,
@@ -52,12 +52,12 @@ pub(super) fn path_of<'a, T>(at: &'a At<T>, path: impl Fn(&'a T) -> &'a str) -> 
 }
 
 /// Whether what stands at the place of something begun is known by another name: then it is that.
-pub(super) fn is_another<T>(at: &At<T>, same_place: impl Fn(&T, &T) -> bool) -> bool {
+pub(crate) fn is_another<T>(at: &At<T>, same_place: impl Fn(&T, &T) -> bool) -> bool {
     matches!(at, At::Begun { wish, except } if except.iter().any(|known| same_place(wish, known)))
 }
 
 /// Something else stands where a thing should be. It is never removed for that.
-pub(super) fn in_the_way(path: &str, found: &What, wanted: &str) -> Error {
+pub(crate) fn in_the_way(path: &str, found: &What, wanted: &str) -> Error {
     let what = match found {
         What::File(_) => "a file",
         What::Directory => "a directory",
@@ -69,7 +69,7 @@ pub(super) fn in_the_way(path: &str, found: &What, wanted: &str) -> Error {
 }
 
 /// The regular file at a path.
-pub(super) fn regular<'a>(path: &str, found: &'a Found) -> Result<&'a probe::File, Error> {
+pub(crate) fn regular<'a>(path: &str, found: &'a Found) -> Result<&'a probe::File, Error> {
     match &found.what {
         What::File(file) => Ok(file),
         other => Err(in_the_way(path, other, "a file")),
@@ -77,24 +77,24 @@ pub(super) fn regular<'a>(path: &str, found: &'a Found) -> Result<&'a probe::Fil
 }
 
 /// The content of a file that others write, too; a file that is not there is an empty one.
-pub(super) fn shared<'a>(path: &str, found: Option<&'a Found>) -> Result<&'a [u8], Error> {
+pub(crate) fn shared<'a>(path: &str, found: Option<&'a Found>) -> Result<&'a [u8], Error> {
     let Some(found) = found else { return Ok(&[]) };
     let content = regular(path, found)?.content.as_deref();
     content.ok_or_else(|| Error::permanent(format!("the host did not say what stands in `{path}`")))
 }
 
 /// How something is kept; what the user does not say stays.
-pub(super) fn keep(mode: &str, owner: &Option<String>, group: &Option<String>) -> Keep {
+pub(crate) fn keep(mode: &str, owner: &Option<String>, group: &Option<String>) -> Keep {
     Keep { mode: mode::parse(mode), owner: owner.clone(), group: group.clone() }
 }
 
 /// Changes how something is kept, where that is all there is to do.
-pub(super) fn keep_step(path: String, keep: Keep) -> Step {
+pub(crate) fn keep_step(path: String, keep: Keep) -> Step {
     Step::new(Act::Keep { path, keep })
 }
 
 /// A file on this machine comes with its digest, because kinds read nothing.
-pub(super) fn local(source: Option<&String>, digest: Option<&String>) -> Result<Option<LocalFile>, Misfit> {
+pub(crate) fn local(source: Option<&String>, digest: Option<&String>) -> Result<Option<LocalFile>, Misfit> {
     match (source, digest) {
         (None, None) => Ok(None),
         (Some(path), Some(digest)) => Ok(Some(LocalFile { path: path.clone(), digest: digest.clone() })),
@@ -108,7 +108,7 @@ pub(super) fn local(source: Option<&String>, digest: Option<&String>) -> Result<
 }
 
 /// A SHA-256 has one spelling.
-pub(super) fn normal_digest(digest: &str) -> Result<String, Misfit> {
+pub(crate) fn normal_digest(digest: &str) -> Result<String, Misfit> {
     let digest = digest.to_ascii_lowercase();
     let fits = digest.len() == 64 && digest.bytes().all(|byte| byte.is_ascii_hexdigit());
     let refuse =
@@ -117,7 +117,7 @@ pub(super) fn normal_digest(digest: &str) -> Result<String, Misfit> {
 }
 
 /// The SHA-256 of some bytes, in hexadecimal digits.
-pub(super) fn sha256(bytes: &[u8]) -> String {
+pub(crate) fn sha256(bytes: &[u8]) -> String {
     Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 

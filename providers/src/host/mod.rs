@@ -15,7 +15,7 @@ mod binary;
 mod block;
 mod boot;
 mod command;
-mod common;
+pub(crate) mod common;
 mod directory;
 mod facts;
 mod file;

@@ -117,9 +117,8 @@ impl Asking {
             frame.push(&format!("inside {}\n", under_root(directory)));
         }
         for (tool, operands) in &self.tools {
-            let (program, leading) = tool.command();
-            let words = leading.iter().copied().chain(operands.iter().map(Operand::as_str)).map(quoted);
-            frame.push(&format!("run {program} {}\n", all(&mut words.into_iter())));
+            let words = tool.words(operands).into_iter().map(quoted);
+            frame.push(&format!("run {}\n", all(&mut words.into_iter())));
         }
         for expression in &self.processes {
             frame.push(&format!("processes {}\n", quoted(expression)));

@@ -348,6 +348,11 @@ impl Task {
                 let words = [program].into_iter().chain(arguments).map(|word| quoted(word));
                 format!("call {input} {}", words.collect::<Vec<_>>().join(" "))
             }
+            (Act::Procedure { script, arguments, input }, _) => {
+                let (input, script) = (frame.send(&input.0), frame.send(script.as_bytes()));
+                let words = arguments.iter().map(|word| quoted(word));
+                format!("procedure {input} {script} {}", words.collect::<Vec<_>>().join(" "))
+            }
             (Act::UserScript { script }, _) => {
                 let script = frame.send(&script.0);
                 format!("theirs {script}")

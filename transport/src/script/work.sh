@@ -297,6 +297,16 @@ call() {
   fi
 }
 
+# Carries out a procedure that was sent, as was what it reads: that, the text, and the words of the call.
+procedure() {
+  q=${1#=}
+  u=$(printf %b. "${2#=}")
+  shift 2
+  if [ -z "$q" ]; then (umask 022 && eval "${u%.}") </dev/null; else
+    printf %b "$q" | (umask 022 && eval "${u%.}")
+  fi
+}
+
 # What a ledger says: `none`, `ours`, `stale` if somebody with a higher number was here, or `other`. Path, lineage,
 # slot, number; and where one claim is told from another, its name and its installation.
 whose() {

@@ -8,7 +8,7 @@ use fleet_engine::host::reach::{Over, Secret, Ssh};
 use fleet_engine::host::step::{Content, Keep, LocalFile};
 use fleet_engine::host::{Act, Bytes, Content as Wanted, Hosts, Probe, Reach, Read};
 use fleet_engine::resource::Error;
-use fleet_test_sshd::{Slow, Sshd};
+use fleet_test_sshd::Sshd;
 use fleet_transport::{Channels, Options};
 use futures_util::future::join_all;
 
@@ -194,7 +194,8 @@ async fn thirty_hosts_at_once_are_converged() {
         lines.sort();
         assert_eq!(lines.len(), 10);
     }
-    assert!(servers.iter().all(|server| server.connections() == 1));
+    let connections: Vec<usize> = servers.iter().map(Sshd::connections).collect();
+    assert_eq!(connections, [1; 30]);
     channels.close().await;
 }
 
@@ -217,38 +218,6 @@ async fn a_plan_is_one_round_trip_however_much_is_asked() {
         trips.push((server.requests() - requests, server.commands() - commands));
     }
     assert_eq!(trips, [(1, 1), (1, 1), (1, 1)]);
-}
-
-#[tokio::test]
-async fn latency_is_paid_as_often_for_many_things_as_for_one() {
-    let server = Sshd::start();
-    let slow = Slow::before(server.port(), Duration::from_millis(20));
-    let root = tempfile::tempdir().unwrap();
-    for i in 0..200 {
-        fs::write(root.path().join(i.to_string()), "x").unwrap();
-    }
-    let channels = Channels::new(&Options::default());
-    let ask = async |port: u16, count: usize| {
-        let reader = channels.reader(&with(over(&server, root.path()), |ssh| ssh.port = Some(port)));
-        let mut best = Duration::MAX;
-        for _ in 0..6 {
-            let probes =
-                (0..count).map(|i| Probe::new().content(format!("/{i}"), Wanted::Unless(digest(b"x"))));
-            let began = Instant::now();
-            let replies = reader.ask(probes.collect()).await;
-            best = best.min(began.elapsed());
-            assert!(replies.iter().all(Result::is_ok));
-        }
-        best
-    };
-    let (near_one, near_many) = (ask(server.port(), 1).await, ask(server.port(), 200).await);
-    let (far_one, far_many) = (ask(slow.port(), 1).await, ask(slow.port(), 200).await);
-    println!(
-        "1 thing: {near_one:?}, {far_one:?} from afar; 200 things: {near_many:?}, {far_many:?} from afar"
-    );
-    let (one, many) = (far_one.saturating_sub(near_one), far_many.saturating_sub(near_many));
-    assert!(many < one + Duration::from_millis(60), "{one:?} {many:?}");
-    channels.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

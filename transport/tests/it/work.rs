@@ -313,6 +313,10 @@ fn programs_and_scripts_read_what_they_are_given() {
             let arguments = arguments.iter().map(|&it| it.to_owned()).collect();
             task(Act::Run { program: program.into(), arguments, input: Bytes(input.to_vec()) })
         };
+        let procedure = |script: &'static str, arguments: &[&str], input: &[u8]| {
+            let arguments = arguments.iter().map(|&it| it.to_owned()).collect();
+            task(Act::Procedure { script, arguments, input: Bytes(input.to_vec()) })
+        };
         let script = |text: &str| task(Act::UserScript { script: Bytes(text.into()) });
         let jobs = [
             job(vec![run_program("sh", &["-c", "cat >\"$1\"", "-", &out], b"a\0\xff'\n")]),
@@ -322,9 +326,16 @@ fn programs_and_scripts_read_what_they_are_given() {
             job(vec![script(&format!("printf 'it'\"'\"'s' >>'{out}'")), script("step; x; held; false")]),
             job(vec![run_program("no-such-program", &[], b"")]),
             job(vec![script(&format!("cat >>'{out}'"))]),
+            job(vec![procedure(
+                "set -eu\ncat >\"$R/of-procedure\"\nprintf '%s.' \"$@\" >>\"$R/of-procedure\"",
+                &["a b", "", "'\\n"],
+                b"\0x\n",
+            )]),
+            job(vec![procedure("set -eu\nread -r x || exit 9\necho never", &[], b""), script("echo second")]),
         ];
         let outcomes = run(shell, root, &jobs);
         assert_eq!(fs::read(&out).unwrap(), b"a\0\xff'\nit's", "{shell:?}");
+        assert_eq!(fs::read(root.join("of-procedure")).unwrap(), b"\0x\na b..'\\n.", "{shell:?}");
         assert_eq!(outcomes[0], Outcome::Done, "{shell:?}");
         assert_eq!(failed(&outcomes[1]).1.word, "4", "{shell:?}");
         let (at, section) = failed(&outcomes[2]);
@@ -338,6 +349,9 @@ fn programs_and_scripts_read_what_they_are_given() {
         );
         assert_eq!(failed(&outcomes[4]).1.word, "127", "{shell:?}");
         assert_eq!(outcomes[5], Outcome::Done, "{shell:?}");
+        assert_eq!(outcomes[6], Outcome::Done, "{shell:?}");
+        let (at, section) = failed(&outcomes[7]);
+        assert_eq!((at, &*section.word), (0, "9"), "{shell:?}");
     }
 }
 

@@ -225,6 +225,7 @@ impl Memory {
             }
             Act::Mark(_) | Act::TakeOver { .. } => panic!("no machine of a vendor is claimed here"),
             Act::Run { program, .. } => panic!("{program} is not run here"),
+            Act::Procedure { .. } => panic!("no procedure is carried out here"),
         }
     }
 

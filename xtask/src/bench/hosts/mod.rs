@@ -4,9 +4,10 @@
 //! 2. [`farm`]: the hosts; [`accounts`] is what both ends cost
 //! 3. [`tools`]: who does it
 //! 4. [`table`]: what is published; [`goals`] is what it is held against
-//! 5. [`local`]: many hosts on this machine, without OpenSSH
+//! 5. [`afar`]: one host far away; [`local`]: many hosts on this machine, without OpenSSH
 
 mod accounts;
+mod afar;
 mod farm;
 mod goals;
 mod local;
@@ -98,8 +99,10 @@ pub(crate) fn hosts(args: &HostsArgs) -> Outcome {
             run_case(case, &names, args.runs, budget, limit, &mut results)?;
         }
     }
+    let afar = afar::measure_all(args.runs)?;
     let local = local::measure_all(&args.local_hosts, args.runs.min(3))?;
-    let section = table::section(args.runs, &results, &versions, &missing, &local);
+    let section =
+        table::section(args.runs, &results, &versions, &missing, &[afar::table(&afar), local::table(&local)]);
     if args.print {
         println!("{section}");
         return Ok(());

@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use super::accounts::Both;
 use super::goals;
-use super::local::Local;
 use super::tools::{Name, Phase};
 
 /// What tools are measured on.
@@ -83,7 +82,7 @@ pub(super) fn section(
     results: &Results,
     versions: &BTreeSet<String>,
     missing: &[String],
-    local: &[Local],
+    others: &[String],
 ) -> String {
     let versions: Vec<&str> = versions.iter().map(|it| &**it).collect();
     let mut text = format!(
@@ -112,8 +111,8 @@ pub(super) fn section(
     if !goals.is_empty() {
         text += &format!("\nGoals, by the same numbers:\n\n{goals}");
     }
-    if !local.is_empty() {
-        text += &format!("\n{}", super::local::table(local));
+    for other in others {
+        text += &format!("\n{other}");
     }
     text
 }

@@ -12,7 +12,7 @@ use crate::bench::hosts::farm::Farm;
 use crate::bench::hosts::workload::{locals, resources};
 use crate::run::root;
 
-pub(super) struct Fleet {
+pub(in crate::bench::hosts) struct Fleet {
     directory: PathBuf,
     /// Where it makes its sockets, those that it keeps included.
     sockets: PathBuf,
@@ -21,7 +21,20 @@ pub(super) struct Fleet {
 
 impl Fleet {
     pub(super) fn prepare(farm: &Farm, directory: &Path, keeps: bool) -> io::Result<Fleet> {
-        let mut text = format!("secret \"key\" {{\n  from = \"file:{}\"\n}}\n\n", farm.key().display());
+        let inside = resources(&disk(farm.disks()));
+        Fleet::converging(farm, directory, keeps, &locals(), &inside)
+    }
+
+    /// The same hosts with something else on them.
+    pub(in crate::bench::hosts) fn converging(
+        farm: &Farm,
+        directory: &Path,
+        keeps: bool,
+        before: &str,
+        inside: &str,
+    ) -> io::Result<Fleet> {
+        let mut text =
+            format!("secret \"key\" {{\n  from = \"file:{}\"\n}}\n\n{before}", farm.key().display());
         let host = |(name, port): (&str, u16)| {
             format!(
                 "  host \"{name}\" {{\n    address  = \"127.0.0.1\"\n    port     = {port}\n    host_key = \"{}\"\n  }}\n",
@@ -30,17 +43,22 @@ impl Fleet {
         };
         let hosts: String = farm.hosts.iter().map(|it| host((&it.name, it.port))).collect();
         let names: Vec<&str> = farm.hosts.iter().map(|it| &*it.name).collect();
-        let disk = format!("{}/${{host.key}}", farm.disks().display());
         let connection = format!(
             "  connection \"ssh\" {{\n    user     = \"{}\"\n    identity = secret.key\n    config   = \"none\"\n    \
-             root     = \"{disk}\"\n  }}\n",
-            farm.user
+             root     = \"{}\"\n  }}\n",
+            farm.user,
+            disk(farm.disks())
         );
-        text += &fleet(&hosts, &names, &connection, &disk);
+        text += &fleet(&hosts, &names, &connection, inside);
         fs::write(directory.join("main.fleet.hcl"), text)?;
         let sockets = farm.sockets(if keeps { "k" } else { "n" }).map_err(io::Error::other)?;
         Ok(Fleet { directory: directory.to_owned(), sockets, keeps })
     }
+}
+
+/// Where the files of a host lie.
+fn disk(disks: &Path) -> String {
+    format!("{}/${{host.key}}", disks.display())
 }
 
 /// The same on this machine: so many directories, each for one host.
@@ -50,9 +68,10 @@ pub(in crate::bench::hosts) fn local(directory: &Path, disks: &Path, names: &[St
         text
     });
     let names: Vec<&str> = names.iter().map(|name| &**name).collect();
-    let disk = format!("{}/${{host.key}}", disks.display());
+    let disk = disk(disks);
     let connection = format!("  connection \"local\" {{\n    root = \"{disk}\"\n  }}\n");
-    fs::write(directory.join("main.fleet.hcl"), fleet(&hosts, &names, &connection, &disk))
+    let text = locals() + &fleet(&hosts, &names, &connection, &resources(&disk));
+    fs::write(directory.join("main.fleet.hcl"), text)
 }
 
 /// Whether a plan found that nothing is to be done.
@@ -60,14 +79,12 @@ pub(in crate::bench::hosts) fn says_no_changes(said: &str) -> bool {
     said.contains("No changes.")
 }
 
-fn fleet(hosts: &str, names: &[&str], connection: &str, disk: &str) -> String {
+fn fleet(hosts: &str, names: &[&str], connection: &str, inside: &str) -> String {
     let names: Vec<String> = names.iter().map(|name| format!("{name:?}")).collect();
     format!(
-        "{}pool \"static\" \"farm\" {{\n{hosts}}}\n\nfleet \"minis\" {{\n  pool     = pool.farm\n  hosts    = [{}]\n  \
-         hostname = host.key\n\n{connection}\n{}}}\n",
-        locals(),
-        names.join(", "),
-        resources(disk)
+        "pool \"static\" \"farm\" {{\n{hosts}}}\n\nfleet \"minis\" {{\n  pool     = pool.farm\n  hosts    = [{}]\n  \
+         hostname = host.key\n\n{connection}\n{inside}}}\n",
+        names.join(", ")
     )
 }
 

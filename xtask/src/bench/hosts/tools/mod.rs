@@ -15,7 +15,7 @@ use super::farm::Farm;
 use crate::Outcome;
 use crate::run::root;
 
-pub(super) use fleet::{local as local_fleet, says_no_changes};
+pub(super) use fleet::{Fleet, local as local_fleet, says_no_changes};
 
 /// What is done in a repetition, one after the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

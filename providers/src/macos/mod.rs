@@ -1,0 +1,42 @@
+//! Provider `macos`: what has to be true on a Mac, as the kernel, launchd and the running processes see it.
+//!
+//! Kinds here talk to nobody, as those of [`host`](crate::host) do. What takes several programs in a certain order is a
+//! procedure: a script beside its kind, the same for all hosts.
+
+use fleet_derive::Schema;
+use fleet_engine::host::HostThing;
+use fleet_engine::kind::Kind;
+use fleet_engine::provider::Provider;
+use fleet_engine::resource::Error;
+
+/// The provider of what is on Macs alone.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Macos;
+
+/// What has to be true on a Mac: its services, its packet filter, who is logged in, how it is hardened.
+///
+/// Its kinds stand in a `fleet`, or in a module that is called from one. Hosts are reached as the `connection` of the
+/// fleet says, so that it has no settings and needs no `provider` block.
+///
+/// ```hcl
+/// provider "macos" {}
+/// ```
+#[derive(Clone, Debug, PartialEq, Schema)]
+pub struct Settings {}
+
+impl Provider for Macos {
+    const NAME: &'static str = "macos";
+    type Settings = Settings;
+    type Reader = ();
+    type Writer = ();
+    const KINDS: &'static [&'static dyn Kind<(), ()>] = &[];
+    const ON_HOSTS: &'static [&'static dyn HostThing] = &[];
+
+    async fn reader(&self, _: Settings) -> Result<(), Error> {
+        Ok(())
+    }
+
+    async fn writer(&self, _: Settings) -> Result<(), Error> {
+        Ok(())
+    }
+}

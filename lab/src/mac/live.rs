@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+use super::network::Network;
+use super::pf::Pf;
 use crate::clock::Time;
 
 /// The state of a Mac that is on.
@@ -21,6 +23,10 @@ pub(super) struct Live {
     next_pid: u32,
     /// The number of whoever is logged in at the screen: whose `gui` domain there is. Nobody at first.
     pub(super) aqua: Option<u32>,
+    /// The packet filter.
+    pub(super) pf: Pf,
+    /// Interfaces and routes.
+    pub(super) network: Network,
     /// What commands in shell noted.
     pub(super) notes: BTreeMap<String, String>,
 }
@@ -37,9 +43,9 @@ pub(super) struct Service {
 }
 
 impl Live {
-    pub(super) fn new(boot_id: String, booted: Time) -> Live {
+    pub(super) fn new(boot_id: String, booted: Time, network: Network) -> Live {
         let (kernel, services, notes) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
-        Live { boot_id, booted, kernel, services, next_pid: 300, aqua: None, notes }
+        Live { boot_id, booted, kernel, services, next_pid: 300, aqua: None, pf: Pf::at_boot(), network, notes }
     }
 
     /// A number for a process that only launchd knows of.

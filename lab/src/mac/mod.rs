@@ -2,10 +2,11 @@
 //!
 //! 1. [`disk`]: what survives a reboot: the tree of files under the Mac's root directory, and what an installation left
 //! 2. [`live`]: what does not: the kernel's and launchd's own state
-//! 3. [`ssh`]: the SSH server, and in [`channel`] what runs on its channels, with a [`terminal`] if one is asked for
-//! 4. [`confine`]: what keeps a Mac's shells inside its root directory
-//! 5. [`command`]: the simulated commands of macOS
-//! 6. [`call`] and [`stand_in`](mod@stand_in): how a command that a shell starts reaches the lab, where it is carried out
+//! 3. [`pf`] and [`network`]: the packet filter, interfaces and routes
+//! 4. [`ssh`]: the SSH server, and in [`channel`] what runs on its channels, with a [`terminal`] if one is asked for
+//! 5. [`confine`]: what keeps a Mac's shells inside its root directory
+//! 6. [`command`]: the simulated commands of macOS
+//! 7. [`call`] and [`stand_in`](mod@stand_in): how a command that a shell starts reaches the lab, where it is carried out
 //!
 //! ## Where paths lead
 //!
@@ -47,12 +48,15 @@ mod confine;
 mod disk;
 mod host;
 mod live;
+mod network;
+mod pf;
 mod ssh;
 mod stand_in;
 mod terminal;
 
 pub use confine::Confinement;
 pub use host::Mac;
+pub use pf::{Net, Packet, Verdict};
 pub use stand_in::stand_in;
 
 /// Tools of this machine that do for those of macOS. What is not listed, a Mac does not have.

@@ -23,8 +23,10 @@ mod base64;
 mod defaults;
 mod directory;
 mod launchctl;
+mod network;
 mod options;
 mod owner;
+mod pfctl;
 mod power;
 mod refined;
 mod shasum;
@@ -93,10 +95,14 @@ const COMMANDS: &[(&str, Run)] = &[
     ("groups", directory::groups),
     ("hostname", system::hostname),
     ("id", directory::id),
+    ("ifconfig", network::ifconfig),
     ("lab-live", system::live),
     ("lab-owner", refined::owner),
     ("launchctl", launchctl::launchctl),
+    ("netstat", network::netstat),
+    ("pfctl", pfctl::pfctl),
     ("reboot", power::reboot),
+    ("route", network::route),
     ("scutil", system::scutil),
     ("shasum", shasum::shasum),
     ("shutdown", power::shutdown),

@@ -45,7 +45,17 @@ pub(super) struct Service {
 impl Live {
     pub(super) fn new(boot_id: String, booted: Time, network: Network) -> Live {
         let (kernel, services, notes) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
-        Live { boot_id, booted, kernel, services, next_pid: 300, aqua: None, pf: Pf::at_boot(), network, notes }
+        Live {
+            boot_id,
+            booted,
+            kernel,
+            services,
+            next_pid: 300,
+            aqua: None,
+            pf: Pf::at_boot(),
+            network,
+            notes,
+        }
     }
 
     /// A number for a process that only launchd knows of.

@@ -58,7 +58,8 @@ impl Network {
             .iter()
             .filter_map(|(name, address)| Some((name.as_str(), address.as_ref()?.0)))
             .find(|(_, address)| is_tailnet(address) && is_tailnet(&self.ssh_peer));
-        let cable = || ("en0", self.addresses("en0").first().copied().unwrap_or(Ipv4Addr::UNSPECIFIED.into()));
+        let cable =
+            || ("en0", self.addresses("en0").first().copied().unwrap_or(Ipv4Addr::UNSPECIFIED.into()));
         tailnet.unwrap_or_else(cable)
     }
 }

@@ -35,7 +35,9 @@ pub(super) async fn serve(listener: TcpListener, mac: Weak<Mac>, host_key: Priva
         };
         let Some(mac) = mac.upgrade() else { return };
         match mac.judge_arrival() {
-            Some(verdict) if !verdict.passes && !verdict.returns => drop(tokio::spawn(unanswered(stream, mac))),
+            Some(verdict) if !verdict.passes && !verdict.returns => {
+                drop(tokio::spawn(unanswered(stream, mac)))
+            }
             Some(verdict) if !verdict.passes => drop(stream),
             _ => drop(tokio::spawn(connection(config.clone(), stream, mac))),
         }

@@ -4,10 +4,13 @@
 //! procedure: a script beside its kind, the same for all hosts.
 
 use fleet_derive::Schema;
-use fleet_engine::host::HostThing;
+use fleet_engine::host::{HostThing, OnHost};
 use fleet_engine::kind::Kind;
 use fleet_engine::provider::Provider;
 use fleet_engine::resource::Error;
+
+mod pf_anchor;
+mod pf_parts;
 
 /// The provider of what is on Macs alone.
 #[derive(Clone, Copy, Debug, Default)]
@@ -30,7 +33,7 @@ impl Provider for Macos {
     type Reader = ();
     type Writer = ();
     const KINDS: &'static [&'static dyn Kind<(), ()>] = &[];
-    const ON_HOSTS: &'static [&'static dyn HostThing] = &[];
+    const ON_HOSTS: &'static [&'static dyn HostThing] = &[&OnHost::<pf_anchor::PfAnchor>::KIND];
 
     async fn reader(&self, _: Settings) -> Result<(), Error> {
         Ok(())

@@ -21,7 +21,8 @@ pub(super) fn ifconfig(call: &mut Call) -> Outcome {
             let bits = u32::MAX.checked_shl(32 - u32::from(net.bits())).unwrap_or(0);
             format!("\tinet {address} netmask 0x{bits:08x}\n")
         });
-        let flags = if name == "lo0" { "8049<UP,LOOPBACK,RUNNING,MULTICAST>" } else { "8863<UP,RUNNING,MULTICAST>" };
+        let flags =
+            if name == "lo0" { "8049<UP,LOOPBACK,RUNNING,MULTICAST>" } else { "8863<UP,RUNNING,MULTICAST>" };
         format!("{name}: flags={flags} mtu 1500\n{}", address.unwrap_or_default())
     };
     let names = network.interfaces.keys();
@@ -48,9 +49,9 @@ pub(super) fn route(call: &mut Call) -> Outcome {
     let Some(address) = address else { return Err(call.failure(&format!("bad address: {to}"))) };
     let network = network(call)?;
     match network.way(address).map(str::to_owned) {
-        Some(interface) => {
-            call.say(format!("   route to: {to}\ndestination: {to}\n  interface: {interface}\n      flags: <UP,DONE>\n"))
-        }
+        Some(interface) => call.say(format!(
+            "   route to: {to}\ndestination: {to}\n  interface: {interface}\n      flags: <UP,DONE>\n"
+        )),
         None => Err(call.failure("writing to routing socket: not in table")),
     }
 }
@@ -61,7 +62,11 @@ pub(super) fn netstat(call: &mut Call) -> Outcome {
     if options.has('r') {
         let line = |(net, name): &(Net, String)| {
             let net = net.to_string();
-            format!("{:<18} {:<18} UGScg {name:>14}\n", if net == "0.0.0.0/0" { "default".into() } else { net }, "link")
+            format!(
+                "{:<18} {:<18} UGScg {name:>14}\n",
+                if net == "0.0.0.0/0" { "default".into() } else { net },
+                "link"
+            )
         };
         let routes: String = network.routes.iter().map(line).collect();
         return call.say(format!("Routing tables\n\nInternet:\nDestination        Gateway            Flags               Netif Expire\n{routes}"));
@@ -69,7 +74,9 @@ pub(super) fn netstat(call: &mut Call) -> Outcome {
     let (_, here) = network.arrival();
     let lines: String = (50_000..)
         .zip(call.mac.peers())
-        .map(|(port, peer)| format!("tcp4       0      0  {here}.22           {peer}.{port}       ESTABLISHED\n"))
+        .map(|(port, peer)| {
+            format!("tcp4       0      0  {here}.22           {peer}.{port}       ESTABLISHED\n")
+        })
         .collect();
     call.say(format!(
         "Active Internet connections (including servers)\nProto Recv-Q Send-Q  Local Address          Foreign Address        (state)\n\

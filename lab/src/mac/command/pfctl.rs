@@ -12,7 +12,8 @@ const USAGE: &str = "usage: pfctl [-AdeghmNnOPqRrvz] [-a anchor] [-D macro=value
                      \t[-f file] [-i interface] [-K host | network]\n\t[-k host | network]\n\
                      \t[-o level] [-p device] [-s modifier] [-w interval]\n\
                      \t[-t table -T command [address ...]] [-x level]\n";
-const SHOWS: &[&str] = &["nat", "rules", "Anchors", "states", "info", "Tables", "References", "dummynet", "all"];
+const SHOWS: &[&str] =
+    &["nat", "rules", "Anchors", "states", "info", "Tables", "References", "dummynet", "all"];
 const FLUSHES: &[&str] = &["nat", "dummynet", "rules", "Sources", "states", "info", "Tables", "osfp", "all"];
 const TABLES: &[&str] = &["kill", "flush", "add", "delete", "replace", "show", "test"];
 /// Said whenever a file is loaded.
@@ -23,10 +24,8 @@ const WARNING: &str = "pfctl: Use of -f option, could result in flushing of rule
 const NOISE: &str = "No ALTQ support in kernel\nALTQ related functions disabled\n";
 
 pub(super) fn pfctl(call: &mut Call) -> Outcome {
-    let options = Options::read(&call.words, "a:deEf:F:nNqRs:t:T:vX:").map_err(|wrong| Failure {
-        text: format!("pfctl: {}\n{USAGE}", wrong.text()),
-        status: 1,
-    })?;
+    let options = Options::read(&call.words, "a:deEf:F:nNqRs:t:T:vX:")
+        .map_err(|wrong| Failure { text: format!("pfctl: {}\n{USAGE}", wrong.text()), status: 1 })?;
     if options.found.is_empty() || (!options.operands.is_empty() && !options.has('T')) {
         return Err(Failure { text: USAGE.into(), status: 1 });
     }
@@ -183,7 +182,11 @@ impl Work<'_> {
                 let (constant, persist) = (sign(table.constant, 'c'), sign(table.persist, 'p'));
                 let used = sign(pf.is_referenced(anchor, name), 'r');
                 let scope = if anchor.is_empty() { String::new() } else { format!("\t{anchor}") };
-                if verbose { format!("{constant}{persist}a-{used}-\t{name}{scope}\n") } else { format!("{name}\n") }
+                if verbose {
+                    format!("{constant}{persist}a-{used}-\t{name}{scope}\n")
+                } else {
+                    format!("{name}\n")
+                }
             });
             tables.collect()
         })
@@ -214,7 +217,9 @@ impl Work<'_> {
             if lines.is_empty() {
                 return "No pf starter references held\n".to_owned();
             }
-            format!("TOKENS:\nPID      Process Name                 TOKEN                    TIMESTAMP\n{lines}")
+            format!(
+                "TOKENS:\nPID      Process Name                 TOKEN                    TIMESTAMP\n{lines}"
+            )
         })
     }
 
@@ -227,7 +232,11 @@ impl Work<'_> {
         ] {
             if is(name) {
                 let checks = self.checks;
-                self.with(|pf| if !checks { pf.flush(&self.anchor, part) })?;
+                self.with(|pf| {
+                    if !checks {
+                        pf.flush(&self.anchor, part)
+                    }
+                })?;
                 self.tell(said);
             }
         }

@@ -404,10 +404,7 @@ mod tests {
                 "pass in on lo0 proto tcp from any to any port 30000:32767 no state",
             ],
         );
-        check(
-            "pass in from any to any label \"x y\"",
-            &["pass in all flags S/SA keep state label \"x y\""],
-        );
+        check("pass in from any to any label \"x y\"", &["pass in all flags S/SA keep state label \"x y\""]);
         check(
             "nat on en0 from 192.168.64.0/22 to ! 10.0.0.0/8 -> (en0)",
             &["nat on en0 inet from 192.168.64.0/22 to ! 10.0.0.0/8 -> (en0) round-robin"],

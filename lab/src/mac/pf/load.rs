@@ -238,7 +238,8 @@ mod tests {
             assert_eq!(load(&mut pf, "x", ANCHOR), Ok(()));
         }
         // What is said to persist may be said again.
-        let persist = ANCHOR.replace("<vms>", "<vms> persist").replacen("from <vms> persist", "from <vms>", 1);
+        let persist =
+            ANCHOR.replace("<vms>", "<vms> persist").replacen("from <vms> persist", "from <vms>", 1);
         assert_eq!(load(&mut pf, "x", &persist), Ok(()));
         assert_eq!(load(&mut pf, "x", &persist), Ok(()));
         assert_eq!(load(&mut pf, "x", ANCHOR), busy);

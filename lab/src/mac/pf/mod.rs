@@ -132,14 +132,7 @@ impl Pf {
     /// The rules of an anchor as they are printed; none if there is no such anchor.
     pub(super) fn show(&self, anchor: &str, part: Part) -> Option<Vec<String>> {
         let ruleset = self.rulesets.get(anchor)?;
-        Some(
-            ruleset
-                .0
-                .iter()
-                .filter(|rule| part.has(rule.section))
-                .map(ToString::to_string)
-                .collect(),
-        )
+        Some(ruleset.0.iter().filter(|rule| part.has(rule.section)).map(ToString::to_string).collect())
     }
 
     /// Removes rules of one part.
@@ -159,7 +152,8 @@ impl Pf {
             ends.map(|end| path[..end].to_owned())
         });
         let prefix = if below.is_empty() { String::new() } else { format!("{below}/") };
-        all.filter(|path| path.strip_prefix(&prefix).is_some_and(|rest| deep || !rest.contains('/'))).collect()
+        all.filter(|path| path.strip_prefix(&prefix).is_some_and(|rest| deep || !rest.contains('/')))
+            .collect()
     }
 
     /// The tables of an anchor.

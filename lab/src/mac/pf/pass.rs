@@ -116,7 +116,8 @@ impl Walk<'_> {
     fn each(&self, anchor: &str, tell: &mut dyn FnMut(&Rule) -> bool) -> bool {
         let rules = self.pf.rulesets.get(anchor).map_or(&[][..], |Ruleset(rules)| rules);
         let mut matching = rules.iter().filter(|rule| {
-            rule.section == self.section && !matches!(rule.action, Action::Other("rdr" | "rdr pass" | "no rdr"))
+            rule.section == self.section
+                && !matches!(rule.action, Action::Other("rdr" | "rdr pass" | "no rdr"))
         });
         matching.any(|rule| {
             self.matches(rule, anchor)
@@ -160,7 +161,8 @@ impl Walk<'_> {
                 table.is_some_and(|table| table.addresses.iter().any(|net| net.contains(address)))
             }
         };
-        let is_port = end.ports.is_none_or(|(first, last)| port.is_some_and(|at| (first..=last).contains(&at)));
+        let is_port =
+            end.ports.is_none_or(|(first, last)| port.is_some_and(|at| (first..=last).contains(&at)));
         is_there != end.not && is_port
     }
 }
@@ -186,7 +188,8 @@ mod tests {
 
     #[test]
     fn the_last_that_matches_counts_unless_one_is_quick() {
-        let main = "block in all\npass in quick proto tcp from 100.64.0.0/10 to any port 22\npass in on lo0 all\n";
+        let main =
+            "block in all\npass in quick proto tcp from 100.64.0.0/10 to any port 22\npass in on lo0 all\n";
         let pf = pf(main, &[]);
         assert!(passes(&pf, "in en0 tcp 100.64.1.2 10.0.0.11:22"));
         assert!(!passes(&pf, "in en0 tcp 100.64.1.2 10.0.0.11:23"));

@@ -5,10 +5,12 @@
 //! 3. [`life`]: reboots, installations and cut connections
 //! 4. [`confined`]: what shells can reach
 //! 5. [`commands`]: what simulated commands say and refuse
+//! 6. [`pf`]: the packet filter and its incidents
 
 mod commands;
 mod confined;
 mod life;
 mod login;
+mod pf;
 mod session;
 mod world;

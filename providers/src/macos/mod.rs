@@ -11,6 +11,8 @@ use fleet_engine::resource::Error;
 
 mod pf_anchor;
 mod pf_parts;
+mod pf_ssh_guard;
+mod vm_nat;
 
 /// The provider of what is on Macs alone.
 #[derive(Clone, Copy, Debug, Default)]

@@ -144,7 +144,7 @@ impl HostKind for PfAnchor {
         }
         let conf = shared(CONF, reply.path(CONF_AT)?)?;
         let rest = Reply(reply.0[CONF_AT + 1..].to_vec());
-        let seen = asked.anchor().see(&rest, asked.tables.keys(), ARM)?;
+        let seen = asked.anchor().see(&rest, asked.tables.keys())?;
         let (conf, supersedes) = asked.read_conf(conf)?;
         let is_called = !asked.anchor().is_apples() && seen.called.0;
         if seen.is_nothing() && conf == NO_BLOCK && !is_called {
@@ -159,7 +159,7 @@ impl HostKind for PfAnchor {
             conf: Some(conf),
             enabled,
             evaluated: called.0,
-            at_boot: seen.comes_back(),
+            at_boot: seen.comes_back(ARM),
             stray_tables: strays,
         }))
     }

@@ -13,7 +13,7 @@ use fleet_engine::host::step::{self, Keep};
 use fleet_engine::host::{Act, Bytes, Content, Operand, Output, Probe, Reply, Step, Tool};
 use fleet_engine::resource::Error;
 
-use crate::host::common::{sha256, shared};
+use crate::host::common::{regular, sha256, shared};
 
 /// What brings an anchor into force: on the host, as a program of its own.
 pub(super) const ARM: &str = include_str!("pf_arm.sh");
@@ -37,7 +37,9 @@ pub(super) struct Anchor<'a>(pub(super) &'a str);
 pub(super) struct Seen {
     /// Its file.
     pub(super) file: Option<String>,
-    /// The file that is in force, if the kernel has exactly what it made of one.
+    /// The file that was loaded last.
+    recorded: Option<String>,
+    /// The same, if the kernel still has exactly what it made of it.
     pub(super) loaded: Option<String>,
     /// The rules and translations that are in force, as the kernel prints them.
     pub(super) rules: Vec<String>,
@@ -49,10 +51,14 @@ pub(super) struct Seen {
     pub(super) enabled: bool,
     /// Whether the main ruleset calls it for rules, and for translations.
     pub(super) called: (bool, bool),
-    /// Whether a daemon is there and loaded that brings the file into force.
-    pub(super) kept: bool,
+    /// The script of the daemon.
+    pub(super) script: Option<String>,
+    /// Whether the property list of the daemon is the one that is meant.
+    has_plist: bool,
+    /// Whether launchd has loaded the daemon.
+    is_loaded: bool,
     /// Whether anything of the daemon is there.
-    pub(super) has_daemon: bool,
+    has_daemon: bool,
 }
 
 impl<'a> Anchor<'a> {
@@ -113,7 +119,7 @@ impl<'a> Anchor<'a> {
         let mut probe = Probe::new()
             .content(self.file(), Content::Whole)
             .content(self.record(), Content::Whole)
-            .content(self.script(), Content::Digest)
+            .content(self.script(), Content::Whole)
             .content(self.plist_path(), Content::Digest)
             .content(self.token(), Content::Whole)
             .tool(Tool::Launchctl, [Operand::new(format!("system/{}", self.label()))?])
@@ -131,22 +137,18 @@ impl<'a> Anchor<'a> {
         Ok(probe.as_root())
     }
 
-    /// What the answers mean. The script is the one that should be there.
+    /// What the answers mean.
     pub(super) fn see<'t>(
         self,
         reply: &Reply,
         tables: impl Iterator<Item = &'t String>,
-        script: &str,
     ) -> Result<Seen, Error> {
         let file = text(&self.file(), reply, 0)?;
         let record = text(&self.record(), reply, 1)?.unwrap_or_default();
-        let is = |index: usize, wanted: &str| -> Result<bool, Error> {
-            let found = reply.path(index)?.and_then(|found| match &found.what {
-                fleet_engine::host::probe::What::File(file) => file.digest.clone(),
-                _ => None,
-            });
-            Ok(found == Some(sha256(wanted.as_bytes())))
-        };
+        let script = text(&self.script(), reply, 2)?;
+        let plist = reply.path(3)?;
+        let digest = plist.map(|found| regular(&self.plist_path(), found)).transpose()?;
+        let digest = digest.and_then(|file| file.digest.clone());
         let token = text(&self.token(), reply, 4)?.unwrap_or_default();
         let is_loaded = reply.output(5)?.status == 0;
         let references = said(reply, 7)?;
@@ -158,6 +160,7 @@ impl<'a> Anchor<'a> {
         let named = named(&said(reply, 13)?);
         let above = named_in(&said(reply, 10)?);
         let mut seen = Seen {
+            recorded: record.split_once(IN_FORCE).map(|(file, _)| file.to_owned()),
             loaded: loaded(&record, &rules),
             rules: rules.lines().map(str::to_owned).collect(),
             enabled: said(reply, 6)?.starts_with("Status: Enabled") && has_token,
@@ -165,8 +168,10 @@ impl<'a> Anchor<'a> {
                 has(&main, format!("anchor \"{call}\" all")),
                 has(&said(reply, 9)?, format!("nat-anchor \"{call}\" all")),
             ),
-            kept: is(2, script)? && is(3, &self.plist())? && is_loaded && file.is_some(),
-            has_daemon: is_loaded || reply.path(2)?.is_some() || reply.path(3)?.is_some(),
+            has_plist: digest == Some(sha256(self.plist().as_bytes())),
+            has_daemon: is_loaded || script.is_some() || plist.is_some(),
+            is_loaded,
+            script,
             tables: named.keys().map(|name| (name.clone(), Vec::new())).collect(),
             strays: Vec::new(),
             file,
@@ -228,9 +233,10 @@ impl Seen {
         self.file.is_none() && self.rules.is_empty() && !self.has_daemon
     }
 
-    /// Whether the file of the host is what is in force and what the next start brings.
-    pub(super) fn comes_back(&self) -> bool {
-        self.kept && self.file.is_some() && self.file == self.loaded
+    /// Whether the next start brings back what was loaded last, by a daemon with this script.
+    pub(super) fn comes_back(&self, script: &str) -> bool {
+        let is_kept = self.has_plist && self.is_loaded && self.script.as_deref() == Some(script);
+        is_kept && self.file.is_some() && self.file == self.recorded
     }
 }
 
@@ -345,6 +351,9 @@ fn named_in(list: &str) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Write as _;
+    use std::process::{Command, Stdio};
+
     use super::*;
 
     #[test]
@@ -374,6 +383,23 @@ mod tests {
         assert_eq!(loaded(record, ""), None);
         assert_eq!(loaded("", rules), None);
         assert_eq!(loaded("pass all\n# in force\n# tables\n", ""), None);
+    }
+
+    #[test]
+    fn scripts_pass_shellcheck() {
+        let guard = include_str!("pf_guard.sh");
+        let nat = format!("vms=a\nservice=b\nprivate=c\n{}\n{ARM}", include_str!("vm_nat.sh"));
+        for script in [ARM, APPLY, REMOVE, guard, &nat] {
+            let mut child = Command::new("shellcheck")
+                .args(["-s", "sh", "-"])
+                .stdin(Stdio::piped())
+                .stdout(Stdio::piped())
+                .spawn()
+                .unwrap();
+            child.stdin.take().unwrap().write_all(script.as_bytes()).unwrap();
+            let output = child.wait_with_output().unwrap();
+            assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+        }
     }
 
     #[test]

@@ -17,6 +17,7 @@ mod interrupt;
 mod kills;
 mod laws;
 mod log;
+mod macos;
 mod pipelines;
 mod pool;
 mod progress;

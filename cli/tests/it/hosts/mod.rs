@@ -39,5 +39,5 @@ mod secrets;
 mod shell;
 mod slots;
 mod ssh;
-mod tree;
+pub(crate) mod tree;
 mod trips;

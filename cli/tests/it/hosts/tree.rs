@@ -8,24 +8,24 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 /// Everything below a directory, by its path from there: what it is, its permissions, owner and content.
-pub(super) type Tree = BTreeMap<String, Leaf>;
+pub(crate) type Tree = BTreeMap<String, Leaf>;
 
 /// One of them.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Leaf {
-    pub(super) mode: u32,
-    pub(super) owner: (u32, u32),
-    pub(super) content: String,
+pub(crate) struct Leaf {
+    pub(crate) mode: u32,
+    pub(crate) owner: (u32, u32),
+    pub(crate) content: String,
 }
 
 /// What changes whenever anybody writes: number, size, and the times of the content and of all else, to the nanosecond.
-pub(super) type Stamps = BTreeMap<String, (Leaf, [i64; 6])>;
+pub(crate) type Stamps = BTreeMap<String, (Leaf, [i64; 6])>;
 
-pub(super) fn tree(root: &Path) -> Tree {
+pub(crate) fn tree(root: &Path) -> Tree {
     stamps(root).into_iter().map(|(path, (leaf, _))| (path, leaf)).collect()
 }
 
-pub(super) fn stamps(root: &Path) -> Stamps {
+pub(crate) fn stamps(root: &Path) -> Stamps {
     fn add(found: &mut Stamps, root: &Path, path: &Path) {
         let about = fs::symlink_metadata(path).unwrap();
         let content = match about.file_type() {
@@ -56,7 +56,7 @@ pub(super) fn stamps(root: &Path) -> Stamps {
 
 /// Both are equal; if not, only what differs is shown.
 #[track_caller]
-pub(super) fn same<T: Debug + PartialEq>(
+pub(crate) fn same<T: Debug + PartialEq>(
     left: &BTreeMap<String, T>,
     right: &BTreeMap<String, T>,
     about: impl Display,
@@ -69,7 +69,7 @@ pub(super) fn same<T: Debug + PartialEq>(
 }
 
 /// Without the ledgers of hosts and what lies beside them.
-pub(super) fn without_ledgers(mut tree: Tree) -> Tree {
+pub(crate) fn without_ledgers(mut tree: Tree) -> Tree {
     tree.retain(|path, _| !path.starts_with("var/tmp/fleet"));
     tree
 }

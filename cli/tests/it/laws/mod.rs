@@ -54,7 +54,7 @@ pub(super) struct Reality {
 pub(super) type Files = BTreeMap<String, (Vec<u8>, u32)>;
 
 /// What a plan does, by address: the action, and the attributes that change.
-pub(super) type Steps = BTreeMap<String, String>;
+pub(crate) type Steps = BTreeMap<String, String>;
 
 impl Lab {
     /// A configuration that is not applied yet.
@@ -192,7 +192,7 @@ impl Reality {
 }
 
 /// The steps of a plan that programs see.
-pub(super) fn steps(plan: &Json) -> Steps {
+pub(crate) fn steps(plan: &Json) -> Steps {
     let text = |json: &Json| json.as_str().unwrap().to_owned();
     let step = |step: &Json| {
         let deposed = step.get("deposed").map_or(String::new(), |number| format!(" (deposed {number})"));

@@ -1,0 +1,24 @@
+//! Kinds on Macs of the lab, from end to end.
+//!
+//! 1. [`minis`]: Macs that are on, and a directory with a configuration for them
+//!
+//! ## How a test uses them
+//!
+//! ```text
+//! let minis = Minis::free();                    // one Mac, whose user becomes root without a password
+//! minis.configure("resource \"…\" \"x\" {…}");  // what stands in the fleet of all Macs
+//! minis.apply();                                // fleet, in process; `plan`, `steps`, `destroy`, `fleet` likewise
+//! minis.check_converged("why");                 // the plan is empty
+//! minis.by_hand("launchctl list");              // somebody else on the first Mac, as `m1`; `as_root` as root
+//! minis.live();                                 // what a reboot forgets, as JSON
+//! let before = minis.snapshot();                // files with owners and modes, and the live state, but for …
+//! minis.check_same(&before, "destroyed");       // … what every boot and every run of fleet makes anew
+//! ```
+//!
+//! Time on a Mac goes as fast as [`Minis::paced`] was told. While all on a Mac sleep, [`Pace::Skipping`] jumps to the next
+//! moment that somebody waits for; so the waits of procedures cost nothing, and what races in reality races here. A Mac
+//! that is started anew waits for real seconds then: tests with reboots take [`Pace::Times`].
+
+pub(crate) mod minis;
+
+pub(crate) use minis::Minis;

@@ -66,9 +66,10 @@ pub(super) struct PfAnchor {
     /// older form. Of these, those are observed that no line matches.
     #[fleet(default = Vec::new())]
     supersedes: Vec<String>,
-    /// What `/etc/pf.conf` says of it: `1 block`, or `no block` below `com.apple/`. It is there to be observed.
-    #[fleet(optional_computed)]
-    conf: Option<String>,
+    /// How `/etc/pf.conf` calls it: `canonical` if in one block of the form that is meant, and below `com.apple/` not at all.
+    /// It is there to be observed.
+    #[fleet(default = CANONICAL)]
+    conf: String,
     /// Whether the filter is on by a token of ours. It is there to be observed.
     #[fleet(default = true)]
     enabled: bool,
@@ -85,6 +86,7 @@ pub(super) struct PfAnchor {
 
 /// The file in which macOS keeps the main ruleset.
 const CONF: &str = "/etc/pf.conf";
+const CANONICAL: &str = "canonical";
 const ONE_BLOCK: &str = "1 block";
 const NO_BLOCK: &str = "no block";
 /// The place of the answer about it.
@@ -110,17 +112,11 @@ impl Resource for PfAnchor {
         if !self.stray_tables.is_empty() {
             return Err(Misfit::new("stray_tables", "it is there to be observed; leave it out"));
         }
-        let conf = self.canonical_conf();
-        match &self.conf {
-            Some(other) if other != conf => Err(Misfit::new(
-                "conf",
-                format!("it is there to be observed, and can only be `{conf}`; leave it out"),
-            )),
-            _ => {
-                self.conf = Some(conf.to_owned());
-                Ok(())
-            }
+        if self.conf != CANONICAL {
+            let message = format!("it is there to be observed, and can only be `{CANONICAL}`; leave it out");
+            return Err(Misfit::new("conf", message));
         }
+        Ok(())
     }
 
     fn edges() -> &'static [Edge] {
@@ -156,7 +152,7 @@ impl HostKind for PfAnchor {
             tables,
             rules: seen.loaded.as_deref().map_or_else(|| seen.rules.clone(), rules_of),
             supersedes,
-            conf: Some(conf),
+            conf: if conf == asked.meant_conf() { CANONICAL.to_owned() } else { conf },
             enabled,
             evaluated: called.0,
             at_boot: seen.comes_back(ARM),
@@ -195,7 +191,8 @@ impl PfAnchor {
         Anchor(&self.name)
     }
 
-    fn canonical_conf(&self) -> &'static str {
+    /// What is read of a file that is as it should be.
+    fn meant_conf(&self) -> &'static str {
         if self.anchor().is_apples() { NO_BLOCK } else { ONE_BLOCK }
     }
 
@@ -342,7 +339,7 @@ mod tests {
             .into(),
             rules: vec!["block drop out  quick from <vm_sources> to <blocked_dst>".into()],
             supersedes: vec!["# Tuist runner VM egress filter.*".into()],
-            conf: None,
+            conf: CANONICAL.into(),
             enabled: true,
             evaluated: true,
             at_boot: true,
@@ -380,7 +377,7 @@ mod tests {
         check(|a| a.supersedes.push("(".into()), "supersedes", "(");
         check(|a| a.evaluated = false, "evaluated", "observed");
         check(|a| a.stray_tables.push("x".into()), "stray_tables", "observed");
-        check(|a| a.conf = Some("2 blocks".into()), "conf", "`1 block`");
+        check(|a| a.conf = "2 blocks".into(), "conf", "`canonical`");
     }
 
     #[test]
@@ -388,14 +385,13 @@ mod tests {
         let anchor = sample();
         assert_eq!(anchor.rules, ["block drop out quick from <vm_sources> to <blocked_dst>"]);
         assert_eq!(anchor.tables["blocked_dst"], ["10.0.0.0/8", "172.16.0.0/12"]);
-        assert_eq!(anchor.conf.as_deref(), Some("1 block"));
         let mut again = anchor.clone();
         again.normalize().unwrap();
         assert_eq!(again, anchor);
         assert_eq!(rules_of(&anchor.file()), anchor.rules);
-        let mut below = PfAnchor { name: "com.apple/ci.x".into(), conf: None, ..anchor };
+        let mut below = PfAnchor { name: "com.apple/ci.x".into(), ..anchor.clone() };
         below.normalize().unwrap();
-        assert_eq!(below.conf.as_deref(), Some("no block"));
+        assert_eq!((anchor.meant_conf(), below.meant_conf()), (ONE_BLOCK, NO_BLOCK));
     }
 
     /// What Apple delivers, comments and all.
@@ -435,7 +431,8 @@ mod tests {
             let (conf, supersedes) = anchor.read_conf(before.as_bytes()).unwrap();
             assert_eq!(conf, seen);
             assert_eq!(supersedes.is_empty(), before.contains(comment));
-            let from = PfAnchor { conf: Some(conf), supersedes, ..anchor.clone() };
+            let conf = if conf == ONE_BLOCK { CANONICAL.to_owned() } else { conf };
+            let from = PfAnchor { conf, supersedes, ..anchor.clone() };
             assert_eq!(edited(&anchor, &before, Change::Update { from }), canonical, "{before}");
             assert_eq!(edited(&anchor, &before, Change::Create), canonical, "{before}");
             let mut file = before.into_bytes();

@@ -1,6 +1,7 @@
 //! Kinds on Macs of the lab, from end to end.
 //!
 //! 1. [`minis`]: Macs that are on, and a directory with a configuration for them
+//! 2. [`pf`], [`pf_incidents`]: the packet filter
 //!
 //! ## How a test uses them
 //!
@@ -20,5 +21,7 @@
 //! that is started anew waits for real seconds then: tests with reboots take [`Pace::Times`].
 
 pub(crate) mod minis;
+mod pf;
+mod pf_incidents;
 
 pub(crate) use minis::Minis;

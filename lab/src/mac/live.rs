@@ -20,6 +20,7 @@ pub(super) struct Live {
     /// What launchd runs or would run, by its target, such as `system/LABEL` or `gui/501/LABEL`.
     pub(super) services: BTreeMap<String, Service>,
     /// The numbers of processes that simulated services have.
+    #[serde(skip)]
     next_pid: u32,
     /// The number of whoever is logged in at the screen: whose `gui` domain there is. Nobody at first.
     pub(super) aqua: Option<u32>,

@@ -362,12 +362,7 @@ impl Work<'_> {
 
     fn take(&mut self) -> Result<(), Failure> {
         let now = self.call.mac.time();
-        let token = {
-            let mut live = self.call.mac.live();
-            let live = live.as_mut().ok_or_else(|| fail("this Mac is off"))?;
-            let pid = live.new_pid();
-            live.pf.references_mut().take(pid, now, u64::from(pid))
-        };
+        let token = self.with(|pf| pf.references_mut().take(now))?;
         self.tell(&format!("pf enabled\nToken : {token}"));
         Ok(())
     }

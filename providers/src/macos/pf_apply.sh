@@ -18,7 +18,8 @@ give_up() {
 
 # Tables that somebody left keep ours from being defined: those that persist in the anchor, and any in the main ruleset.
 for table do
-  if pfctl -v -a "$anchor" -s Tables 2>/dev/null | grep -q -e "^.p[^[:space:]]*[[:space:]]$table\([[:space:]]\|\$\)"; then
+  if pfctl -v -a "$anchor" -s Tables 2>/dev/null |
+    awk -v name="$table" '$2 == name && substr($1, 2, 1) == "p" { found = 1 } END { exit !found }'; then
     pfctl -a "$anchor" -t "$table" -T kill >/dev/null 2>&1 || :
   fi
   if pfctl -s Tables 2>/dev/null | grep -q -F -x -e "$table"; then

@@ -317,13 +317,19 @@ fn text(path: &str, reply: &Reply, index: usize) -> Result<Option<String>, Error
     Ok(content.map(|content| String::from_utf8_lossy(content).into_owned()))
 }
 
-/// What `pfctl` says. It says nothing of an anchor that is not there, and is content.
+/// How `pfctl` says that there is no such anchor. Of some things it says so and ends well.
+const NO_ANCHOR: [&str; 2] = ["Anchor or Ruleset does not exist", "DIOCGETRULES: Invalid argument"];
+
+/// What `pfctl` says: nothing of an anchor that is not there.
 fn said(reply: &Reply, index: usize) -> Result<String, Error> {
     let Output { status, stdout, stderr } = reply.output(index)?;
     if *status == 0 {
         return Ok(String::from_utf8_lossy(stdout).into_owned());
     }
     let complaint = String::from_utf8_lossy(stderr);
+    if NO_ANCHOR.iter().any(|words| complaint.contains(words)) {
+        return Ok(String::new());
+    }
     let last = complaint.lines().last().unwrap_or("it said nothing").to_owned();
     Err(Error::permanent(format!("the packet filter cannot be asked: {last}")))
 }

@@ -176,6 +176,9 @@ impl Work<'_> {
 
     fn tables(&self) -> Result<String, Failure> {
         let (anchor, verbose) = (&self.anchor, self.verbose);
+        if !anchor.is_empty() && !self.with(|pf| pf.anchors("", true))?.contains(anchor) {
+            return Err(fail("Anchor or Ruleset does not exist."));
+        }
         self.with(|pf| {
             let tables = pf.tables(anchor).map(|(name, table)| {
                 let sign = |is: bool, sign: char| if is { sign } else { '-' };

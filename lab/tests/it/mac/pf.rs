@@ -77,6 +77,8 @@ async fn what_pfctl_shows_of_a_new_mac() {
     let absent = world.run(&mac, "sudo -n pfctl -a nobody -s rules").await;
     assert_eq!((absent.status, &*absent.out), (Some(0), ""));
     assert!(absent.err.contains("pfctl: DIOCGETRULES: Invalid argument"));
+    let absent = refused(&world, &mac, "sudo -n pfctl -a nobody -s Tables").await;
+    assert_eq!(absent, "pfctl: Anchor or Ruleset does not exist.\n");
     // The file that is delivered can be loaded, and changes nothing.
     let loaded = world.run(&mac, "sudo -n pfctl -f /etc/pf.conf").await;
     assert_eq!((loaded.status, loaded.err), (Some(0), format!("{WARNING}{NOISE}")));

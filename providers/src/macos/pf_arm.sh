@@ -91,13 +91,19 @@ if grep -q -e '^pass ' -e '^block ' "$file" && ! calls "anchor \"$called\" all";
   filter="anchor \"$called\""
 fi
 if [ -n "$scrub$filter" ]; then
+  dummynet=$(pfctl -s dummynet 2>/dev/null) || dummynet=
   said=$({
     printf '%s\n' "$main" | grep '^scrub' || :
-    printf '%s\n' "$scrub"
-    pfctl -s dummynet 2>/dev/null
+    printf '%s\n' "$scrub" "$dummynet"
     printf '%s\n' "$main" | grep -v '^scrub' || :
     printf '%s\n' "$filter"
   } | pfctl -R -f - 2>&1) || give_up "the main ruleset cannot be made to call $called: $(complaint "$said")"
+  now=$(pfctl -s rules 2>/dev/null) || give_up "the main ruleset cannot be read back"
+  printf '%s\n' "$main" | while IFS= read -r rule; do
+    if [ -n "$rule" ] && ! printf '%s\n' "$now" | grep -q -F -x -e "$rule"; then
+      give_up "the main ruleset lost a rule when it was made to call $called: $rule"
+    fi
+  done
 fi
 if grep -q '^nat ' "$file"; then
   main=$(pfctl -s nat 2>/dev/null) || give_up "the translations of the main ruleset cannot be read"

@@ -30,9 +30,10 @@ case $anchor in
   *)
     main=$(pfctl -s rules 2>/dev/null) || give_up "the main ruleset cannot be read"
     if printf '%s\n' "$main" | grep -q -F -x -e "anchor \"$anchor\" all"; then
+      dummynet=$(pfctl -s dummynet 2>/dev/null) || dummynet=
       {
         printf '%s\n' "$main" | grep '^scrub' || :
-        pfctl -s dummynet 2>/dev/null
+        printf '%s\n' "$dummynet"
         printf '%s\n' "$main" | grep -v '^scrub' | grep -v -F -x -e "anchor \"$anchor\" all" || :
       } | pfctl -R -f - 2>/dev/null || give_up "the call of $anchor cannot be taken out of the main ruleset"
     fi

@@ -47,15 +47,6 @@ pub(super) struct VmNat {
     service_network: Option<String>,
     /// A network behind a VLAN.
     private_network: Option<String>,
-    /// The interfaces on which addresses are translated.
-    #[fleet(
-        computed,
-        follows = "service_network",
-        follows = "private_network",
-        follows = "vms",
-        follows = "intact"
-    )]
-    interfaces: Option<Vec<String>>,
     /// Whether exactly what the daemon wrote is in force, and something is. It is there to be observed.
     #[fleet(default = true)]
     intact: bool,
@@ -127,17 +118,12 @@ impl HostKind for VmNat {
             let line = script.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix("='"));
             line.and_then(|rest| rest.strip_suffix('\'')).filter(|net| !net.is_empty()).map(str::to_owned)
         };
-        let translations = seen.rules.iter().filter_map(|rule| rule.strip_prefix("nat on "));
-        let mut interfaces: Vec<String> =
-            translations.filter_map(|rest| Some(rest.split(' ').next()?.to_owned())).collect();
-        interfaces.sort();
-        interfaces.dedup();
+        let translates = seen.rules.iter().any(|rule| rule.starts_with("nat on "));
         let mut found = VmNat {
             vms: value("vms").unwrap_or_default(),
             service_network: value("service"),
             private_network: value("private"),
-            intact: seen.loaded.is_some() && !interfaces.is_empty(),
-            interfaces: Some(interfaces),
+            intact: seen.loaded.is_some() && translates,
             enabled: seen.enabled,
             evaluated: seen.called.1,
             ..asked.clone()
@@ -184,7 +170,6 @@ mod tests {
             vms: "192.168.64.0/22".into(),
             service_network: Some("10.128.0.0/16".into()),
             private_network: None,
-            interfaces: None,
             intact: true,
             enabled: true,
             evaluated: true,

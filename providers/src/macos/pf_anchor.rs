@@ -264,8 +264,8 @@ impl PfAnchor {
     /// Strips every form of it from `/etc/pf.conf`, or puts the one in that is meant.
     fn edit_conf(&self, text: Option<String>) -> Step {
         let (begin, end) = self.markers();
-        let supersedes =
-            self.call().iter().map(|line| literally(line)).chain(self.supersedes.iter().cloned());
+        let calls = self.call();
+        let supersedes = calls.iter().map(|line| literally(line)).chain(self.supersedes.iter().cloned());
         let edit = Edit::Block { begin, end, text, supersedes: supersedes.collect() };
         Step::new(Act::Edit { path: CONF.into(), edit }).as_root()
     }

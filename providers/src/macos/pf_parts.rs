@@ -6,7 +6,7 @@
 //! but with that record, which also holds the very file that it was made from.
 
 use std::collections::BTreeMap;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use fleet_engine::attributes::Misfit;
 use fleet_engine::host::step::{self, Keep};
@@ -276,11 +276,14 @@ pub(super) fn normal_net(text: &str) -> Result<String, String> {
     let most: u32 = if address.is_ipv4() { 32 } else { 128 };
     let bits: u32 = bits.map_or(Ok(most), str::parse).map_err(|_| wrong())?;
     let left = most.checked_sub(bits).ok_or_else(wrong)?;
-    let base: IpAddr = match address {
-        IpAddr::V4(v4) => (v4.to_bits() & u32::MAX.checked_shl(left).unwrap_or(0)).into(),
-        IpAddr::V6(v6) => (v6.to_bits() & u128::MAX.checked_shl(left).unwrap_or(0)).into(),
+    let base = match address {
+        IpAddr::V4(v4) => {
+            Ipv4Addr::from_bits(v4.to_bits() & u32::MAX.checked_shl(left).unwrap_or(0)).to_string()
+        }
+        IpAddr::V6(v6) => {
+            Ipv6Addr::from_bits(v6.to_bits() & u128::MAX.checked_shl(left).unwrap_or(0)).to_string()
+        }
     };
-    let base = if let IpAddr::V4(v4) = base { v4.to_string() } else { base.to_string() };
     let normal = if left == 0 { base.clone() } else { format!("{base}/{bits}") };
     if base == address.to_string() {
         Ok(normal)

@@ -35,7 +35,11 @@ impl Provider for Macos {
     type Reader = ();
     type Writer = ();
     const KINDS: &'static [&'static dyn Kind<(), ()>] = &[];
-    const ON_HOSTS: &'static [&'static dyn HostThing] = &[&OnHost::<pf_anchor::PfAnchor>::KIND];
+    const ON_HOSTS: &'static [&'static dyn HostThing] = &[
+        &OnHost::<pf_anchor::PfAnchor>::KIND,
+        &OnHost::<pf_ssh_guard::PfSshGuard>::KIND,
+        &OnHost::<vm_nat::VmNat>::KIND,
+    ];
 
     async fn reader(&self, _: Settings) -> Result<(), Error> {
         Ok(())

@@ -97,7 +97,7 @@ fn anchor_full_but_not_called() {
     minis.as_root("pfctl -E; pfctl -a tuist.runners -f /etc/pf.anchors/tuist.runners").ok();
     assert!(passes(&minis, TO_PRIVATE));
     minis.macs[0].share_internet(true);
-    cured(&minis, &["evaluated", "false -> true"]);
+    cured(&minis, &["evaluated = false → true"]);
     // The network of VMs is not lost by it.
     assert!(minis.macs[0].translate(&TO_WORLD.parse().unwrap()).is_some());
 }
@@ -123,7 +123,7 @@ fn nat_lost_after_many_vms() {
     mac.share_internet(false);
     assert_eq!(mac.translate(&packet), None);
     let planned = minis.plan();
-    assert!(planned.contains("intact") && planned.contains("false -> true"), "{planned}");
+    assert!(planned.contains("intact = false → true"), "{planned}");
     minis.apply();
     minis.check_converged("cured");
     assert!(mac.translate(&packet).is_some());

@@ -220,7 +220,8 @@ async fn incident_anchor_loaded_but_not_called() {
     assert!(passes(&mac, VM));
     // With the rules that are there and the call beside them, nothing else is lost.
     mac.share_internet(true);
-    let merge = "{ sudo -n pfctl -s dummynet; sudo -n pfctl -s rules; echo 'anchor \"tuist.runners\"'; } | sudo -n pfctl -R -f -";
+    let merge = "sudo -n pfctl -s rules >~/main; { grep ^scrub ~/main; sudo -n pfctl -s dummynet; grep -v ^scrub ~/main; \
+                 echo 'anchor \"tuist.runners\"'; } | sudo -n pfctl -R -f -";
     ok(&world, &mac, merge).await;
     assert!(!passes(&mac, VM));
     assert!(mac.translate(&"out en0 tcp 192.168.64.5 8.8.8.8:443".parse().unwrap()).is_some());

@@ -8,6 +8,7 @@ use fleet_engine::schema::Sort;
 
 mod backends;
 pub mod core;
+pub mod cure;
 pub mod host;
 pub mod macos;
 mod mode;

@@ -9,6 +9,7 @@ use clap::{Parser, Subcommand};
 mod bench;
 mod docs;
 mod fuzz;
+mod incidents;
 mod oracle;
 mod packages;
 mod run;
@@ -29,6 +30,7 @@ enum Chore {
     Bench(bench::BenchArgs),
     Fuzz(fuzz::FuzzArgs),
     Oracle(oracle::OracleArgs),
+    Incidents(incidents::IncidentsArgs),
 }
 
 /// What a chore says when it fails.
@@ -41,6 +43,7 @@ fn main() -> ExitCode {
         Chore::Bench(args) => bench::bench(&args),
         Chore::Fuzz(args) => fuzz::fuzz(&args),
         Chore::Oracle(args) => oracle::oracle(&args),
+        Chore::Incidents(args) => incidents::incidents(&args),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

@@ -59,6 +59,16 @@ pub enum Tool {
     Scutil,
     /// `launchctl print`: a service or a domain.
     Launchctl,
+    /// `launchctl print-disabled`: which services of a domain are not started.
+    LaunchctlDisabled,
+    /// What runs for a service: how long already, and the hash of its code signature.
+    ServiceProcess,
+    /// `codesign -v`: whether the code signature of a file is sound.
+    CodesignVerify,
+    /// `codesign -d`: the code signature of a file.
+    CodesignDisplay,
+    /// `curl`: whether a URL answers well; what it answers is not wanted.
+    Health,
     /// `sysctl -n`: a variable of the kernel.
     Sysctl,
     /// `uname`: the system, its version and its machine.
@@ -254,6 +264,11 @@ impl Tool {
         match self {
             Tool::Scutil => "scutil --get",
             Tool::Launchctl => "launchctl print",
+            Tool::LaunchctlDisabled => "launchctl print-disabled",
+            Tool::ServiceProcess => "sh -c",
+            Tool::CodesignVerify => "codesign -v",
+            Tool::CodesignDisplay => "codesign -dvvv",
+            Tool::Health => "curl -fsS -m 5 -o /dev/null",
             Tool::Sysctl => "sysctl -n",
             Tool::Uname => "uname -srmn",
             Tool::SwVers => "sw_vers",
@@ -277,8 +292,18 @@ impl Tool {
         let line = self.line().split(' ');
         let mut words: Vec<&str> =
             line.filter_map(|word| if word == "{}" { operands.next() } else { Some(word) }).collect();
+        words.extend(self.script().iter().flat_map(|script| [*script, "sh"]));
         words.extend(operands);
         words
+    }
+
+    /// What `sh -c` carries out, where it takes several programs that only look.
+    #[must_use]
+    pub fn script(self) -> Option<&'static str> {
+        match self {
+            Tool::ServiceProcess => Some(include_str!("service_process.sh")),
+            _ => None,
+        }
     }
 }
 
@@ -365,6 +390,15 @@ mod tests {
         for other in ["", "-w", "--set", "kern.hostname=x", "a\nb", "a\0"] {
             assert!(Operand::new(other).is_err(), "{other}");
         }
+    }
+
+    #[test]
+    fn operands_stand_in_their_places() {
+        let operand = || [Operand::new("system/a").unwrap()];
+        assert_eq!(Tool::Launchctl.words(&operand()), ["launchctl", "print", "system/a"]);
+        let words = [operand(), operand()];
+        let script = Tool::ServiceProcess.words(&words[0]);
+        assert_eq!((script[0], script[1], &script[3..]), ("sh", "-c", &["sh", "system/a"][..]));
     }
 
     #[test]

@@ -17,6 +17,7 @@ use tokio::net::UnixListener;
 use super::Tools;
 use super::command::{Call, Done, carry_out};
 use super::stand_in::{EXEC, EXIT};
+use crate::clock::{Clock, Time};
 
 /// More than any system lets a program have as words.
 const LONGEST: usize = 8 << 20;
@@ -34,12 +35,23 @@ pub(super) async fn serve(listener: UnixListener, tools: Weak<Tools>) {
             }
         };
         let Some(tools) = tools.upgrade() else { return };
-        tokio::task::spawn_blocking(move || {
-            let taken = stream.and_then(|mut stream| {
+        tokio::spawn(async move {
+            let taken = tokio::task::spawn_blocking(move || -> io::Result<(Taken, UnixStream)> {
+                let mut stream = stream?;
                 stream.set_nonblocking(false)?;
-                take(&mut stream, &tools)
+                Ok((take(&mut stream, &tools)?, stream))
             });
-            if let Err(error) = taken {
+            let taken = taken.await.unwrap_or_else(|error| Err(io::Error::other(error)));
+            let answered = match taken {
+                Ok((Taken { wait: None }, _)) => Ok(()),
+                Ok((Taken { wait: Some((clock, until)) }, mut stream)) => {
+                    // No thread waits with it: it may be for ever.
+                    clock.until(until).await;
+                    stream.write_all(&[EXIT, 0])
+                }
+                Err(error) => Err(error),
+            };
+            if let Err(error) = answered {
                 // Whoever called was ended meanwhile.
                 tracing::debug!(%error, "a command of a Mac got no answer");
             }
@@ -47,7 +59,13 @@ pub(super) async fn serve(listener: UnixListener, tools: Weak<Tools>) {
     }
 }
 
-fn take(stream: &mut UnixStream, tools: &Arc<Tools>) -> io::Result<()> {
+/// A call that was carried out, and until when its answer has to wait.
+#[derive(Default)]
+struct Taken {
+    wait: Option<(Clock, Time)>,
+}
+
+fn take(stream: &mut UnixStream, tools: &Arc<Tools>) -> io::Result<Taken> {
     let (length, streams) = head(stream)?;
     let mut request = vec![0; length];
     stream.read_exact(&mut request)?;
@@ -61,10 +79,11 @@ fn take(stream: &mut UnixStream, tools: &Arc<Tools>) -> io::Result<()> {
     let mac = tools.find(&id).ok_or_else(|| io::Error::other(format!("there is no Mac {id}")))?;
     let [stdin, stdout, stderr] = streams;
     let (user, directory) = (user.to_string_lossy().into_owned(), PathBuf::from(directory));
-    let call = Call { mac, name, words, user, directory, stdin, stdout, stderr };
+    let call = Call { mac: mac.clone(), name, words, user, directory, stdin, stdout, stderr };
     let mut answer = Vec::new();
     match carry_out(call) {
         Done::Exit(status) => answer.extend([EXIT, status]),
+        Done::Wait { until } => return Ok(Taken { wait: Some((mac.clock().clone(), until)) }),
         Done::Exec { environment, words } => {
             answer.push(EXEC);
             for (name, value) in environment {
@@ -77,7 +96,8 @@ fn take(stream: &mut UnixStream, tools: &Arc<Tools>) -> io::Result<()> {
             }
         }
     }
-    stream.write_all(&answer)
+    stream.write_all(&answer)?;
+    Ok(Taken::default())
 }
 
 /// How long the request is, and the caller's streams.

@@ -57,6 +57,7 @@ const DIRECTORIES: &[(&str, u32)] = &[
     ("private/tmp", 0o1777),
     ("private/var", 0o755),
     ("private/var/db", 0o755),
+    ("private/var/db/com.apple.xpc.launchd", 0o755),
     ("private/var/log", 0o755),
     ("private/var/root", 0o750),
     ("private/var/run", 0o775),
@@ -80,6 +81,8 @@ const FILES: &[(&str, &str)] = &[
     ("private/etc/pf.anchors/com.apple", "anchor \"200.AirDrop/*\"\nanchor \"250.ApplicationFirewall/*\"\n"),
     ("private/etc/shells", "/bin/bash\n/bin/csh\n/bin/dash\n/bin/ksh\n/bin/sh\n/bin/tcsh\n/bin/zsh\n"),
     ("private/etc/zshrc", ""),
+    ("System/Library/LaunchDaemons/ssh.plist", include_str!("launchd/ssh.plist")),
+    ("System/Library/LaunchDaemons/com.apple.loginwindow.plist", include_str!("launchd/loginwindow.plist")),
 ];
 
 /// A Mac's disk.
@@ -105,6 +108,9 @@ pub(super) struct Installation {
     host_key_seed: [u8; 32],
     /// The owners and groups of files that do not have those of their directory.
     owners: BTreeMap<String, (u32, u32)>,
+    /// How often legacy daemons were registered, by their labels.
+    #[serde(default)]
+    pub(super) background: BTreeMap<String, u32>,
 }
 
 /// The file with what is no file of the Mac.
@@ -179,6 +185,7 @@ impl Disk {
             password: install.password.clone(),
             host_key_seed,
             owners: BTreeMap::new(),
+            background: BTreeMap::new(),
         };
         let public = installation.host_key().map_err(io::Error::other)?.public_key().to_openssh();
         let public = public.map_err(io::Error::other)?;
@@ -238,6 +245,11 @@ impl Disk {
         around.find_map(known).unwrap_or((0, WHEEL))
     }
 
+    /// How often a legacy daemon was registered; nothing if nothing is installed.
+    pub(super) fn registered(&mut self, label: &str) -> Option<&mut u32> {
+        Some(self.installed.as_mut()?.background.entry(label.to_owned()).or_default())
+    }
+
     /// Gives what is at a path to somebody, for as long as nobody [stores](Disk::store) it.
     pub(super) fn own(&mut self, path: &Path, owner: (u32, u32)) -> io::Result<()> {
         self.installed.as_mut().map_or(Ok(()), |installation| installation.own(path, owner))
@@ -262,7 +274,7 @@ pub(super) fn home_of(root: &Path, user: &str) -> PathBuf {
 }
 
 /// What stays the same when a file is renamed, and is another when one is made anew.
-fn identity(path: &Path) -> io::Result<String> {
+pub(super) fn identity(path: &Path) -> io::Result<String> {
     let found = fs::symlink_metadata(path)?;
     let made = found.created().unwrap_or(SystemTime::UNIX_EPOCH);
     let made = made.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();

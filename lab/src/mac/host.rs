@@ -15,13 +15,14 @@ use tokio::net::{TcpListener, TcpSocket};
 use tokio::task::JoinHandle;
 
 use super::Tools;
+use super::boot::AT_BOOT;
 use super::disk::{Disk, Installation};
 use super::live::Live;
 use super::network::Network;
 use super::pf::{Packet, Verdict};
 use super::ssh;
 use super::stand_in::{MAC, SOCKET};
-use crate::clock::Time;
+use crate::clock::{Clock, Time};
 use crate::machine::{Blueprint, Failed, Install, Machine};
 
 /// How long a Mac that shuts down takes to do so.
@@ -132,6 +133,11 @@ impl Mac {
         &self.blueprint.model
     }
 
+    /// The time of the world.
+    pub(super) fn clock(&self) -> &Clock {
+        &self.blueprint.clock
+    }
+
     pub(super) fn disk(&self) -> MutexGuard<'_, Disk> {
         self.disk.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -176,6 +182,19 @@ impl Mac {
             (super::stand_in::USER, user.to_owned()),
         ];
         pairs.map(|(name, value)| (name.to_owned(), value)).into()
+    }
+
+    /// Somebody logs in at the screen: launchd has a `gui` domain for them, with their agents in it. Call it within
+    /// tokio.
+    pub fn begin_session(&self, uid: u32) {
+        if let Some(mac) = self.this.upgrade() {
+            super::launchd::domain::session_begins(&mac, uid);
+        }
+    }
+
+    /// Nobody is at the screen any more.
+    pub fn end_session(&self) {
+        super::launchd::domain::session_ends(self);
     }
 
     /// Cuts all connections, as a network that fails does. What runs goes on until it notices.
@@ -338,6 +357,9 @@ impl Mac {
         let network = Network::at_boot(self.blueprint.ip, self.ssh_peer());
         *self.live() = Some(Live::new(boot_id, self.blueprint.clock.time(), network));
         self.turns.fetch_add(1, Ordering::AcqRel);
+        let starting = mac.clone();
+        let started = tokio::task::spawn_blocking(move || AT_BOOT.iter().for_each(|part| part(&starting)));
+        started.await.map_err(|error| self.failed(&error))?;
         *power = Power::On(tokio::spawn(ssh::serve(listener, Arc::downgrade(&mac), host_key)));
         Ok(())
     }
@@ -372,6 +394,7 @@ impl Mac {
                 "os_version": installation.os_version,
                 "user": installation.user,
                 "host_key": key,
+                "background_items": installation.background,
             })
         });
         let count = |count: &AtomicU64| count.load(Ordering::Relaxed);

@@ -2,9 +2,10 @@
 //!
 //! 1. [`disk`]: what survives a reboot: the tree of files under the Mac's root directory, and what an installation left
 //! 2. [`live`]: what does not: the kernel's and launchd's own state
-//! 3. [`pf`] and [`network`]: the packet filter, interfaces and routes
-//! 4. [`ssh`]: the SSH server, and in [`channel`] what runs on its channels, with a [`terminal`] if one is asked for
-//! 5. [`confine`]: what keeps a Mac's shells inside its root directory
+//! 3. [`ssh`]: the SSH server, and in [`channel`] what runs on its channels, with a [`terminal`] if one is asked for
+//! 4. [`confine`]: what keeps a Mac's shells inside its root directory
+//! 5. [`launchd`](mod@launchd): services and what they run; [`boot`]: what happens at a start; [`pf`] and [`network`]: the
+//!    packet filter, interfaces and routes
 //! 6. [`command`]: the simulated commands of macOS
 //! 7. [`call`] and [`stand_in`](mod@stand_in): how a command that a shell starts reaches the lab, where it is carried out
 //!
@@ -41,12 +42,14 @@ use tokio::task::JoinHandle;
 
 use crate::machine::{Blueprint, Factory, Failed, Machine};
 
+mod boot;
 mod call;
 mod channel;
 mod command;
 mod confine;
 mod disk;
 mod host;
+mod launchd;
 mod live;
 mod network;
 mod pf;
@@ -56,14 +59,15 @@ mod terminal;
 
 pub use confine::Confinement;
 pub use host::Mac;
+pub use launchd::signature::sign;
 pub use pf::{Net, Packet, Verdict};
 pub use stand_in::stand_in;
 
 /// Tools of this machine that do for those of macOS. What is not listed, a Mac does not have.
 const SYSTEM: &str = "[ awk basename bash bc bzip2 cat chmod cksum cmp col comm curl cut dash dd df diff dirname du echo \
-    ed env expr false file find fold getconf gunzip gzip head hexdump install jq join kill ksh less lockf lsof mkdir mkfifo mktemp \
-    more nc nice nl nohup od openssl paste patch perl pgrep pkill pr printenv printf ps pwd python3 readlink rev rm rmdir \
-    rsync scp screen sed seq sh sleep sort split ssh ssh-keygen strings stty sync tail tar tee test time top touch tr true \
+    ed env expr false file find fold getconf gunzip gzip head hexdump install jq join ksh less lockf lsof mkdir mkfifo mktemp \
+    more nc nice nl nohup od openssl paste patch perl pkill pr printenv printf pwd python3 readlink rev rm rmdir \
+    rsync scp screen sed seq sh sort split ssh ssh-keygen strings stty sync tail tar tee test time top touch tr true \
     tsort tty uniq unlink unzip uuidgen vim wait4path wc which xargs xxd yes zcat zip zsh";
 
 /// Builds Macs.

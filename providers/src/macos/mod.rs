@@ -4,14 +4,21 @@
 //! procedure: a script beside its kind, the same for all hosts.
 
 use fleet_derive::Schema;
+use fleet_engine::attributes::Misfit;
 use fleet_engine::host::{HostThing, OnHost};
 use fleet_engine::kind::Kind;
 use fleet_engine::provider::Provider;
 use fleet_engine::resource::Error;
 
+mod job;
+mod launchd_service;
 mod pf_anchor;
 mod pf_parts;
 mod pf_ssh_guard;
+mod service_state;
+mod signed_binary;
+#[cfg(test)]
+mod tests;
 mod vm_nat;
 
 /// The provider of what is on Macs alone.
@@ -36,8 +43,10 @@ impl Provider for Macos {
     type Writer = ();
     const KINDS: &'static [&'static dyn Kind<(), ()>] = &[];
     const ON_HOSTS: &'static [&'static dyn HostThing] = &[
+        &OnHost::<launchd_service::Service>::KIND,
         &OnHost::<pf_anchor::PfAnchor>::KIND,
         &OnHost::<pf_ssh_guard::PfSshGuard>::KIND,
+        &OnHost::<signed_binary::SignedBinary>::KIND,
         &OnHost::<vm_nat::VmNat>::KIND,
     ];
 
@@ -47,5 +56,13 @@ impl Provider for Macos {
 
     async fn writer(&self, _: Settings) -> Result<(), Error> {
         Ok(())
+    }
+}
+
+/// `trouble` is what is found to be wrong. A wish for it is a mistake.
+fn no_wish_for_trouble(trouble: Option<&String>) -> Result<(), Misfit> {
+    match trouble {
+        Some(_) => Err(Misfit::new("trouble", "what is wrong is found out and mended; leave it out")),
+        None => Ok(()),
     }
 }

@@ -8,7 +8,8 @@ use fleet_engine::host::edit::{Pattern, blocks, lines, literally, outside};
 use fleet_engine::host::{Act, Content, Edit, HostKind, Probe, Reply, Step};
 use fleet_engine::resource::{At, Change, Edge, Error, Resource};
 
-use super::pf_parts::{ARM, Anchor, Seen, check_name, normal_nets, only_wish};
+use super::pf_parts::{Anchor, Seen, arm, check_name, normal_nets, only_wish};
+use crate::cure;
 use crate::host::common::{is_another, named, shared};
 
 /// Rules of the packet filter, in an anchor of their own.
@@ -155,7 +156,7 @@ impl HostKind for PfAnchor {
             conf: if conf == asked.meant_conf() { CANONICAL.to_owned() } else { conf },
             enabled,
             evaluated: called.0,
-            at_boot: seen.comes_back(ARM),
+            at_boot: seen.comes_back(arm()),
             stray_tables: strays,
         }))
     }
@@ -165,7 +166,10 @@ impl HostKind for PfAnchor {
         let (is_kept, has_conf) = match &change {
             Change::Create => (false, false),
             Change::Update { from } => {
-                (from.at_boot, from.conf == self.conf && from.supersedes == self.supersedes)
+                // Any block at all was enough, once.
+                let has_block = !cure::is_there("one-block") && from.conf.contains("block");
+                let is_same = from.conf == self.conf && from.supersedes == self.supersedes;
+                (from.at_boot, is_same || has_block)
             }
         };
         let mut steps = vec![anchor.write_file(&self.file())];
@@ -176,7 +180,7 @@ impl HostKind for PfAnchor {
                 steps.push(self.edit_conf(Some(self.block())));
             }
         }
-        steps.extend(anchor.arm(ARM, is_kept, self.tables.keys()));
+        steps.extend(anchor.arm(arm(), is_kept, self.tables.keys()));
         Ok(steps)
     }
 
@@ -265,7 +269,8 @@ impl PfAnchor {
     fn edit_conf(&self, text: Option<String>) -> Step {
         let (begin, end) = self.markers();
         let calls = self.call();
-        let supersedes = calls.iter().map(|line| literally(line)).chain(self.supersedes.iter().cloned());
+        let calls = calls.iter().filter(|_| cure::is_there("strip-unmarked"));
+        let supersedes = calls.map(|line| literally(line)).chain(self.supersedes.iter().cloned());
         let edit = Edit::Block { begin, end, text, supersedes: supersedes.collect() };
         Step::new(Act::Edit { path: CONF.into(), edit }).as_root()
     }

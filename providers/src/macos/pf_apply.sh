@@ -18,17 +18,23 @@ give_up() {
 
 # Tables that somebody left keep ours from being defined: those that persist in the anchor, and any in the main ruleset.
 for table do
+  # cure kill-in-anchor
   if pfctl -v -a "$anchor" -s Tables 2>/dev/null |
     awk -v name="$table" '$2 == name && substr($1, 2, 1) == "p" { found = 1 } END { exit !found }'; then
-    pfctl -a "$anchor" -t "$table" -T kill >/dev/null 2>&1 || :
+    pfctl -a "$anchor" -t "$table" -T kill >/dev/null 2>&1 || give_up "the table $table of the anchor cannot be killed"
   fi
+  # end kill-in-anchor
+  # cure kill-in-main
   if pfctl -s Tables 2>/dev/null | grep -q -F -x -e "$table"; then
     pfctl -t "$table" -T kill >/dev/null 2>&1 || give_up "the table $table of the main ruleset cannot be killed"
   fi
+  # end kill-in-main
 done
 
 # Whatever is in force is loaded anew.
+# cure compare-in-force
 rm -f "$file.loaded"
+# end compare-in-force
 FLEET_ROOT=$R /bin/sh "$file.sh" "$anchor" || exit
 
 if [ "$anew" = anew ] || ! launchctl print "system/$label" >/dev/null 2>&1; then

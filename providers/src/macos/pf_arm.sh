@@ -54,7 +54,11 @@ if [ -z "$held" ] || ! pfctl -s References 2>/dev/null | grep -q -w -e "$held"; 
 fi
 
 # Only what differs is loaded, and only this anchor: the main ruleset belongs to macOS.
+# cure compare-in-force
 if [ ! -f "$file.loaded" ] || ! record | cmp -s - "$file.loaded"; then
+  # without compare-in-force
+  #- if [ ! -f "$file.loaded" ] || ! sed '/^# in force$/,$d' "$file.loaded" | cmp -s - "$file"; then
+  # end compare-in-force
   if ! said=$(pfctl -a "$anchor" -f "$file" 2>&1); then
     case $said in
       *'Resource busy'*) ;;
@@ -62,8 +66,12 @@ if [ ! -f "$file.loaded" ] || ! record | cmp -s - "$file.loaded"; then
     esac
     # Tables of these names persist, here or in the main ruleset. No flush removes them.
     for table in $(tables); do
+      # cure kill-in-anchor
       pfctl -a "$anchor" -t "$table" -T kill >/dev/null 2>&1 || :
+      # end kill-in-anchor
+      # cure kill-in-main
       pfctl -t "$table" -T kill >/dev/null 2>&1 || :
+      # end kill-in-main
     done
     pfctl -a "$anchor" -f - </dev/null >/dev/null 2>&1 || :
     said=$(pfctl -a "$anchor" -f "$file" 2>&1) ||
@@ -90,6 +98,7 @@ fi
 if grep -q -e '^pass ' -e '^block ' "$file" && ! calls "anchor \"$called\" all"; then
   filter="anchor \"$called\""
 fi
+# cure call-anchor
 if [ -n "$scrub$filter" ]; then
   dummynet=$(pfctl -s dummynet 2>/dev/null) || dummynet=
   said=$({
@@ -105,6 +114,7 @@ if [ -n "$scrub$filter" ]; then
     fi
   done
 fi
+# end call-anchor
 if grep -q '^nat ' "$file"; then
   main=$(pfctl -s nat 2>/dev/null) || give_up "the translations of the main ruleset cannot be read"
   if ! calls "nat-anchor \"$called\" all"; then

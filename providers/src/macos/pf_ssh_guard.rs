@@ -7,7 +7,7 @@ use fleet_engine::attributes::Misfit;
 use fleet_engine::host::{Act, Bytes, HostKind, Probe, Reply, Step};
 use fleet_engine::resource::{At, Change, Edge, Error, Resource};
 
-use super::pf_parts::{APPLES, ARM, Anchor, check_name, normal_net, normal_nets, only_wish};
+use super::pf_parts::{APPLES, Anchor, arm, check_name, normal_net, normal_nets, only_wish};
 use crate::host::common::{is_another, named};
 
 /// Who may log in to a Mac by SSH: those of the tailnet, of some networks, and whoever was logged in when it was made.
@@ -152,7 +152,7 @@ impl HostKind for PfSshGuard {
             intact: seen.loaded.as_deref().is_some_and(|file| rules(file) == RULES),
             enabled: seen.enabled,
             evaluated: seen.called.0,
-            at_boot: seen.comes_back(ARM),
+            at_boot: seen.comes_back(arm()),
         }))
     }
 
@@ -166,7 +166,7 @@ impl HostKind for PfSshGuard {
         let input = Bytes(self.file().into_bytes());
         let mut steps = vec![Step::new(Act::Procedure { script: GUARD, arguments, input }).as_root()];
         // Its tables persist on purpose, and are defined anew as they are.
-        steps.extend(Anchor(&path).arm(ARM, is_kept, [].iter()));
+        steps.extend(Anchor(&path).arm(arm(), is_kept, [].iter()));
         Ok(steps)
     }
 

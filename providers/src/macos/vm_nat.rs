@@ -5,7 +5,7 @@ use fleet_engine::attributes::Misfit;
 use fleet_engine::host::{HostKind, Probe, Reply, Step};
 use fleet_engine::resource::{At, Change, Edge, Error, Resource};
 
-use super::pf_parts::{APPLES, ARM, Anchor, check_name, normal_net, only_wish};
+use super::pf_parts::{APPLES, Anchor, arm, check_name, normal_net, only_wish};
 use crate::host::common::{is_another, named};
 
 /// The way of VMs to other networks: translation of their addresses, by the interfaces that a Mac has at the moment.
@@ -152,10 +152,11 @@ impl VmNat {
     fn script(&self) -> String {
         let net = |net: &Option<String>| net.clone().unwrap_or_default();
         format!(
-            "#!/bin/sh\nvms='{}'\nservice='{}'\nprivate='{}'\n{WRITE}\n{ARM}",
+            "#!/bin/sh\nvms='{}'\nservice='{}'\nprivate='{}'\n{WRITE}\n{}",
             self.vms,
             net(&self.service_network),
-            net(&self.private_network)
+            net(&self.private_network),
+            arm()
         )
     }
 }

@@ -6,6 +6,7 @@ use std::process::Command;
 
 use fleet_cli::Exit;
 use fleet_engine::schema::{Catalog, Place, Sort};
+use fleet_lab::mac::sign;
 use regex::Regex;
 
 use crate::macos::Minis;
@@ -16,8 +17,8 @@ use crate::support::providers;
 fn here(example: &str) -> String {
     let from = "connection \"ssh\" {}";
     assert!(example.contains(from), "{example}");
-    let digest = Regex::new("source_sha256 = \".*\"").unwrap();
-    let example = digest.replace_all(example, "source_sha256 = filesha256(\"sent.tar.gz\")");
+    let digest = Regex::new("(?m)^( *source *= \"(.*)\"\n *source_sha256) = \".*\"").unwrap();
+    let example = digest.replace_all(example, "$1 = filesha256(\"$2\")");
     format!("{KEY}\n{}", example.replace(from, CONNECTION))
 }
 
@@ -48,7 +49,10 @@ fn prepare(minis: &Minis, example: &str) {
     for source in argument("source").captures_iter(example) {
         let source = site.join(&source[1]);
         fs::create_dir_all(source.parent().unwrap()).unwrap();
-        fs::copy(site.join("sent.tar.gz"), source).unwrap();
+        match example.contains("macos_") {
+            true => fs::write(source, sign(b"#!lab-program", "a.out")).unwrap(),
+            false => drop(fs::copy(site.join("sent.tar.gz"), source).unwrap()),
+        }
     }
 }
 

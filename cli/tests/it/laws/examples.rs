@@ -23,8 +23,8 @@ pub(super) fn examples(sort: Sort) -> Vec<Example> {
     let catalog = providers(PathBuf::new());
     let names = catalog.names(sort);
     let entries = names.into_iter().map(|name| (name, catalog.find(sort, name).unwrap()));
-    let entries = entries
-        .filter(|(name, _)| *name != NOT_DECLARED && !name.starts_with(VENDOR) && !name.starts_with(MAC));
+    let entries =
+        entries.filter(|(name, _)| *name != NOT_DECLARED && !ELSEWHERE.iter().any(|it| name.starts_with(it)));
     let examples = entries.map(|(name, entry)| {
         let (_, rest) = entry.schema.doc.split_once("```hcl\n").unwrap_or_else(|| panic!("{name} has none"));
         let text = rest.split_once("```").unwrap().0.to_owned();
@@ -40,11 +40,9 @@ pub(super) fn examples(sort: Sort) -> Vec<Example> {
     examples.collect()
 }
 
-/// What lives at a vendor is tried in a world of its own: see `scaleway.rs`.
-const VENDOR: &str = "scaleway_";
-
-/// What is on Macs alone is tried on those of the lab: see `macos/`.
-const MAC: &str = "macos_";
+/// What lives at a vendor is tried in a world of its own, and what is on Macs on those of the lab: see `scaleway.rs` and
+/// `macos`.
+pub(super) const ELSEWHERE: [&str; 2] = ["scaleway_", "macos_"];
 
 /// Machines of slots are part of every example of something on a host.
 const NOT_DECLARED: &str = "static_host";

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use fleet_engine::schema::{Attribute, Catalog, Presence, Sort};
 use fleet_test_provider::Server;
 
+use super::examples::ELSEWHERE;
 use super::{Lab, on_host};
 use crate::support::providers;
 
@@ -131,12 +132,6 @@ const SHARED: [&str; 2] = ["host_block", "host_line"];
 /// A reboot of this machine is out of the question; the laws of `host_reboot` are beside it.
 const WITHOUT_FIELDS: [&str; 2] = ["host_reboot", "static_host"];
 
-/// What lives at a vendor is tried in a world of its own.
-const VENDOR: &str = "scaleway_";
-
-/// What is on Macs alone is tried on those of the lab: see `macos/`.
-const MAC: &str = "macos_";
-
 const KINDS: &[(&str, &[Field])] = &[
     ("core_file", FILE),
     ("core_value", VALUE),
@@ -177,8 +172,7 @@ fn attribute(kind: &str, name: &str) -> Attribute {
 fn the_tables_know_every_field() {
     let catalog = providers(PathBuf::new());
     let mut names = catalog.names(Sort::Resource);
-    names
-        .retain(|name| !WITHOUT_FIELDS.contains(name) && !name.starts_with(VENDOR) && !name.starts_with(MAC));
+    names.retain(|name| !WITHOUT_FIELDS.contains(name) && !ELSEWHERE.iter().any(|it| name.starts_with(it)));
     assert_eq!(
         names,
         KINDS.iter().map(|(name, _)| *name).collect::<BTreeSet<_>>().into_iter().collect::<Vec<_>>()

@@ -30,8 +30,13 @@ pub(crate) const CONNECTION: &str = "connection \"ssh\" {
 ";
 /// The slot of the first Mac.
 pub(crate) const SLOT: &str = "fleet.desk[0]";
+/// The variable that names cures which tests are to do without.
+const WITHOUT: &str = "FLEET_WITHOUT_CURE";
 /// What every boot and every start of a process makes anew.
-const VOLATILE: [&str; 3] = ["boot_id", "booted", "pids"];
+const VOLATILE: [&str; 2] = ["boot_id", "booted"];
+
+/// The same within launchd: how many processes there were, and what the kernel remembers of their code.
+const OF_PROCESSES: [&str; 2] = ["started", "code"];
 
 /// Macs that are on, and a directory with a configuration for them.
 pub(crate) struct Minis {
@@ -77,6 +82,9 @@ impl Minis {
 
     /// So many Macs on which time goes by in some way.
     pub(crate) fn paced(count: u8, pace: Pace) -> Minis {
+        if let Ok(away) = std::env::var(WITHOUT) {
+            fleet_providers::cure::take_away(away.split(',').map(str::to_owned));
+        }
         let directory = tempfile::Builder::new().prefix("lab-").tempdir().unwrap();
         let site = Site::empty();
         let key = site.path().join("key");
@@ -250,6 +258,9 @@ impl Minis {
         let mut live = self.live();
         if let Some(live) = live.as_object_mut() {
             live.retain(|name, _| !VOLATILE.contains(&&**name));
+        }
+        if let Some(launchd) = live["launchd"].as_object_mut() {
+            launchd.retain(|name, _| !OF_PROCESSES.contains(&&**name));
         }
         Snapshot { files, owners: owners.out, live }
     }

@@ -1,7 +1,9 @@
 //! Kinds on Macs of the lab, from end to end.
 //!
 //! 1. [`minis`]: Macs that are on, and a directory with a configuration for them
-//! 2. [`pf`], [`pf_incidents`]: the packet filter
+//! 2. [`incidents`]: every known incident, from the broken host to the empty plan
+//! 3. [`launchd`]: services and signed binaries
+//! 4. [`pf`]: the packet filter
 //!
 //! ## How a test uses them
 //!
@@ -20,8 +22,9 @@
 //! moment that somebody waits for; so the waits of procedures cost nothing, and what races in reality races here. A Mac
 //! that is started anew waits for real seconds then: tests with reboots take [`Pace::Times`].
 
+mod incidents;
+mod launchd;
 pub(crate) mod minis;
 mod pf;
-mod pf_incidents;
 
 pub(crate) use minis::Minis;

@@ -7,7 +7,7 @@ use fleet_cli::Exit;
 use super::Minis;
 
 /// The egress filter of VMs, as a fleet has it.
-pub(super) const EGRESS: &str = r##"
+const EGRESS: &str = r##"
   resource "macos_pf_anchor" "egress" {
     name = "tuist.runners"
     tables = {
@@ -22,24 +22,24 @@ pub(super) const EGRESS: &str = r##"
     supersedes = ["# Tuist runner VM egress filter.*"]
   }
 "##;
-pub(super) const GUARD: &str = "resource \"macos_pf_ssh_guard\" \"this\" {}\n";
-pub(super) const NAT: &str = r#"
+const GUARD: &str = "resource \"macos_pf_ssh_guard\" \"this\" {}\n";
+const NAT: &str = r#"
   resource "macos_vm_nat" "this" {
     service_network = "10.128.0.0/16"
     private_network = "172.16.0.0/22"
   }
 "#;
 /// A VM that calls a private address, the resolver in a private network, and the world.
-pub(super) const TO_PRIVATE: &str = "out en0 tcp 192.168.64.5 10.0.0.1:443";
+const TO_PRIVATE: &str = "out en0 tcp 192.168.64.5 10.0.0.1:443";
 const TO_RESOLVER: &str = "out en0 udp 192.168.64.5 10.0.0.10:53";
-pub(super) const TO_WORLD: &str = "out en0 tcp 192.168.64.5 8.8.8.8:443";
+const TO_WORLD: &str = "out en0 tcp 192.168.64.5 8.8.8.8:443";
 
-pub(super) fn passes(minis: &Minis, packet: &str) -> bool {
+fn passes(minis: &Minis, packet: &str) -> bool {
     minis.macs[0].judge(&packet.parse().unwrap()).unwrap().passes
 }
 
 /// A Mac in a tailnet, whose operator comes from there.
-pub(super) fn in_tailnet() -> Minis {
+fn in_tailnet() -> Minis {
     let minis = Minis::free();
     minis.macs[0].set_interface("utun4", Some(("100.64.0.2".parse().unwrap(), 32)));
     minis.macs[0].set_ssh_peer("100.64.0.9".parse::<IpAddr>().unwrap());
@@ -90,7 +90,7 @@ fn each_field_of_an_anchor_that_changes_behind_our_back_is_seen_and_mended() {
         ),
         ("pfctl -f - <\"$FLEET_ROOT/etc/pf.anchors/com.apple\"", "update evaluated"),
         ("echo pass all >>\"$FLEET_ROOT/etc/pf.anchors/tuist.runners\"", "update at_boot"),
-        ("launchctl bootout system/dev.fleet.pf.tuist.runners", "update at_boot"),
+        ("launchctl bootout system/dev.fleet.pf.tuist.runners; sleep 3", "update at_boot"),
         ("rm \"$FLEET_ROOT/Library/LaunchDaemons/dev.fleet.pf.tuist.runners.plist\"", "update at_boot"),
         ("echo exit >\"$FLEET_ROOT/etc/pf.anchors/tuist.runners.sh\"", "update at_boot"),
         ("echo \"anchor \\\"tuist.runners\\\"\" >>\"$FLEET_ROOT/etc/pf.conf\"", "update conf"),
@@ -135,6 +135,7 @@ fn a_table_that_is_not_declared_is_a_mistake() {
     let ran = minis.fleet(&["validate"]);
     assert_eq!(ran.exit, Exit::Failed);
     let said = format!("{}{}", ran.stdout, ran.stderr);
+    let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(said.contains("<blocked>, which is not declared") && said.contains("`blocked_dst`"), "{said}");
 }
 
@@ -236,7 +237,7 @@ fn vms_reach_other_networks_by_the_interfaces_of_the_moment() {
         ("pfctl -a com.apple/fleet.vmnat -F nat", "update intact"),
         ("pfctl -d", "update enabled"),
         ("echo \"rdr-anchor \\\"com.apple/*\\\"\" | pfctl -N -f -", "update evaluated"),
-        ("launchctl bootout system/dev.fleet.pf.fleet.vmnat", "update at_boot"),
+        ("launchctl bootout system/dev.fleet.pf.fleet.vmnat; sleep 3", "update at_boot"),
     ] {
         minis.as_root(script).ok();
         minis.check_plan(&[("macos_vm_nat.this", expected)]);

@@ -18,8 +18,11 @@ use std::sync::atomic::Ordering;
 
 use super::Mac;
 use super::disk::{ADMIN, GROUPS, STAFF};
+use crate::clock::Time;
 
 mod base64;
+mod codesign;
+mod curl;
 mod defaults;
 mod directory;
 mod launchctl;
@@ -28,6 +31,7 @@ mod options;
 mod owner;
 mod pfctl;
 mod power;
+mod process;
 mod refined;
 mod shasum;
 mod stat;
@@ -68,6 +72,11 @@ pub(super) enum Done {
         /// The program, and its words.
         words: Vec<OsString>,
     },
+    /// It ends well at some time.
+    Wait {
+        /// When.
+        until: Time,
+    },
 }
 
 /// Why a command fails: what it complains about, if anything, and its status.
@@ -90,22 +99,30 @@ const COMMANDS: &[(&str, Run)] = &[
     ("base64", base64::base64),
     ("chgrp", owner::chgrp),
     ("chown", owner::chown),
+    ("codesign", codesign::codesign),
+    ("curl", curl::curl),
     ("defaults", defaults::defaults),
     ("dscl", directory::dscl),
     ("groups", directory::groups),
     ("hostname", system::hostname),
     ("id", directory::id),
     ("ifconfig", network::ifconfig),
+    ("kill", process::kill),
     ("lab-live", system::live),
     ("lab-owner", refined::owner),
+    ("lab-packet", pfctl::packet),
+    ("lab-share-internet", pfctl::share_internet),
     ("launchctl", launchctl::launchctl),
     ("netstat", network::netstat),
     ("pfctl", pfctl::pfctl),
+    ("pgrep", process::pgrep),
+    ("ps", process::ps),
     ("reboot", power::reboot),
     ("route", network::route),
     ("scutil", system::scutil),
     ("shasum", shasum::shasum),
     ("shutdown", power::shutdown),
+    ("sleep", process::sleep),
     ("stat", stat::stat),
     ("sudo", sudo::sudo),
     ("sw_vers", system::sw_vers),

@@ -6,7 +6,7 @@ use std::io::Read as _;
 use super::options::Options;
 use super::{Call, Done, Failure, Outcome};
 use crate::clock::Time;
-use crate::mac::pf::{Net, Only, Part, Pf, Released, Source, Unheld};
+use crate::mac::pf::{Net, Only, Packet, Part, Pf, Released, Source, Unheld};
 
 const USAGE: &str = "usage: pfctl [-AdeghmNnOPqRrvz] [-a anchor] [-D macro=value] [-F modifier]\n\
                      \t[-f file] [-i interface] [-K host | network]\n\t[-k host | network]\n\
@@ -80,6 +80,23 @@ pub(super) fn pfctl(call: &mut Call) -> Outcome {
     if let Some(token) = word('X') {
         work.release(&token)?;
     }
+    Ok(Done::Exit(0))
+}
+
+/// `lab-packet DIRECTION INTERFACE PROTOCOL FROM TO[:PORT]`: what becomes of a packet. Says how its address is translated,
+/// if it is, and ends well if it passes.
+pub(super) fn packet(call: &mut Call) -> Outcome {
+    let packet: Packet = call.texts().join(" ").parse().map_err(|wrong: String| call.failure(&wrong))?;
+    let verdict = call.mac.judge(&packet).ok_or_else(|| call.failure("this Mac is off"))?;
+    let translated = call.mac.translate(&packet);
+    call.print(translated.map_or(String::new(), |rule| format!("{rule}\n")))?;
+    Ok(Done::Exit(u8::from(!verdict.passes)))
+}
+
+/// `lab-share-internet on|off`: what InternetSharing does when VMs come, and after many have gone.
+pub(super) fn share_internet(call: &mut Call) -> Outcome {
+    let shares = call.texts() == ["on"];
+    call.mac.share_internet(shares);
     Ok(Done::Exit(0))
 }
 

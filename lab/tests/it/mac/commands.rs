@@ -1,6 +1,6 @@
 //! What simulated commands say, and what they refuse as the real ones do.
 
-use super::world::{Ran, World};
+use super::world::World;
 
 /// A script, its status, what it prints, and something of what it complains about.
 type Case = (&'static str, i32, &'static str, &'static str);
@@ -126,35 +126,4 @@ async fn owners_are_kept() {
         ("stat -f %z /nothing", 1, "", "stat: /nothing: stat: No such file or directory"),
     ];
     check(&world, &mac, cases).await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn services_are_registered() {
-    let world = World::new().await;
-    let mac = world.free_mac(1).await;
-    let list = "<plist version=\"1.0\"><dict><key>Label</key><string>dev.one</string>\
-                <key>RunAtLoad</key><true/></dict></plist>";
-    std::fs::write(mac.root().join("Library/LaunchDaemons/dev.one.plist"), list).unwrap();
-    let path = "/Library/LaunchDaemons/dev.one.plist";
-    let script = |words: &str| format!("sudo -n launchctl {words}");
-    let run = |words: String| {
-        let (world, mac) = (&world, &mac);
-        async move { world.run(mac, &words).await }
-    };
-    let unknown = run(script("print system/dev.one")).await;
-    assert_eq!(unknown.status, Some(113));
-    assert!(unknown.err.contains("Could not find service \"dev.one\" in domain for system"));
-    assert_eq!(run(format!("launchctl bootstrap system {path}")).await.status, Some(125));
-    let done = Ran { status: Some(0), out: String::new(), err: String::new() };
-    assert_eq!(run(script(&format!("bootstrap system {path}"))).await, done);
-    let again = run(script(&format!("bootstrap system {path}"))).await;
-    assert_eq!((again.status, &*again.err), (Some(5), "Bootstrap failed: 5: Input/output error\n"));
-    let pid = |text: &str| text.lines().find_map(|line| Some(line.trim().strip_prefix("pid = ")?.to_owned()));
-    let first = pid(&run(script("print system/dev.one")).await.out).unwrap();
-    assert_eq!(run(script("kickstart -k system/dev.one")).await, done);
-    let second = pid(&run("launchctl print system/dev.one".into()).await.out).unwrap();
-    assert_ne!(first, second);
-    assert_eq!(run(script("bootout system/dev.one")).await, done);
-    let gone = run(script("bootout system/dev.one")).await;
-    assert_eq!((gone.status, &*gone.err), (Some(3), "Boot-out failed: 3: No such process\n"));
 }

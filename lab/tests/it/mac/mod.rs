@@ -5,10 +5,12 @@
 //! 3. [`life`]: reboots, installations and cut connections
 //! 4. [`confined`]: what shells can reach
 //! 5. [`commands`]: what simulated commands say and refuse
-//! 6. [`pf`]: the packet filter and its incidents
+//! 6. [`launchd`]: services and code signatures
+//! 7. [`pf`]: the packet filter and its incidents
 
 mod commands;
 mod confined;
+mod launchd;
 mod life;
 mod login;
 mod pf;

@@ -1,0 +1,37 @@
+//! What holds for all kinds here.
+
+use std::io::Write;
+use std::process::{Command, Stdio};
+
+use fleet_engine::host::Tool;
+
+/// Every procedure, by its name. Whoever adds one adds it here.
+const PROCEDURES: &[(&str, &str)] = &[
+    ("launchd_service", include_str!("launchd_service.sh")),
+    ("launchd_service_remove", include_str!("launchd_service_remove.sh")),
+    ("pf_apply", include_str!("pf_apply.sh")),
+    ("pf_arm", include_str!("pf_arm.sh")),
+    ("pf_guard", include_str!("pf_guard.sh")),
+    ("pf_remove", include_str!("pf_remove.sh")),
+    ("signed_binary", include_str!("signed_binary.sh")),
+    (
+        "vm_nat",
+        concat!("vms=a\nservice=b\nprivate=c\n", include_str!("vm_nat.sh"), include_str!("pf_arm.sh")),
+    ),
+];
+
+#[test]
+fn every_procedure_passes_shellcheck() {
+    let tool = ("service_process", Tool::ServiceProcess.script().unwrap());
+    for (name, script) in PROCEDURES.iter().chain([&tool]) {
+        let mut child = Command::new("shellcheck")
+            .args(["-s", "sh", "-"])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        child.stdin.take().unwrap().write_all(script.as_bytes()).unwrap();
+        let output = child.wait_with_output().unwrap();
+        assert!(output.status.success(), "{name}: {}", String::from_utf8_lossy(&output.stdout));
+    }
+}

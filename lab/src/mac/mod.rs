@@ -4,7 +4,8 @@
 //! 2. [`live`]: what does not: the kernel's and launchd's own state
 //! 3. [`ssh`]: the SSH server, and in [`channel`] what runs on its channels, with a [`terminal`] if one is asked for
 //! 4. [`confine`]: what keeps a Mac's shells inside its root directory
-//! 5. [`launchd`](mod@launchd): services and what they run; [`boot`]: what happens at a start
+//! 5. [`launchd`](mod@launchd): services and what they run; [`boot`]: what happens at a start; [`pf`] and [`network`]: the
+//!    packet filter, interfaces and routes
 //! 6. [`command`]: the simulated commands of macOS
 //! 7. [`call`] and [`stand_in`](mod@stand_in): how a command that a shell starts reaches the lab, where it is carried out
 //!
@@ -50,6 +51,8 @@ mod disk;
 mod host;
 mod launchd;
 mod live;
+mod network;
+mod pf;
 mod ssh;
 mod stand_in;
 mod terminal;
@@ -57,6 +60,7 @@ mod terminal;
 pub use confine::Confinement;
 pub use host::Mac;
 pub use launchd::signature::sign;
+pub use pf::{Net, Packet, Verdict};
 pub use stand_in::stand_in;
 
 /// Tools of this machine that do for those of macOS. What is not listed, a Mac does not have.

@@ -34,7 +34,13 @@ pub(super) async fn serve(listener: TcpListener, mac: Weak<Mac>, host_key: Priva
             }
         };
         let Some(mac) = mac.upgrade() else { return };
-        tokio::spawn(connection(config.clone(), stream, mac));
+        match mac.judge_arrival() {
+            Some(verdict) if !verdict.passes && !verdict.returns => {
+                drop(tokio::spawn(unanswered(stream, mac)))
+            }
+            Some(verdict) if !verdict.passes => drop(stream),
+            _ => drop(tokio::spawn(connection(config.clone(), stream, mac))),
+        }
     }
 }
 
@@ -60,6 +66,20 @@ fn config(host_key: PrivateKey) -> Config {
         inactivity_timeout: None,
         nodelay: true,
         ..Config::default()
+    }
+}
+
+/// Nobody answers whom the packet filter drops, until they give up.
+async fn unanswered(stream: TcpStream, mac: Arc<Mac>) {
+    let Ok(socket) = stream.as_fd().try_clone_to_owned() else { return };
+    let _known = mac.dropped(socket);
+    let mut buffer = [0; 1024];
+    while stream.readable().await.is_ok() {
+        match stream.try_read(&mut buffer) {
+            Ok(0) => return,
+            Err(error) if error.kind() != std::io::ErrorKind::WouldBlock => return,
+            _ => {}
+        }
     }
 }
 

@@ -12,10 +12,14 @@ use fleet_engine::resource::Error;
 
 mod job;
 mod launchd_service;
+mod pf_anchor;
+mod pf_parts;
+mod pf_ssh_guard;
 mod service_state;
 mod signed_binary;
 #[cfg(test)]
 mod tests;
+mod vm_nat;
 
 /// The provider of what is on Macs alone.
 #[derive(Clone, Copy, Debug, Default)]
@@ -38,8 +42,13 @@ impl Provider for Macos {
     type Reader = ();
     type Writer = ();
     const KINDS: &'static [&'static dyn Kind<(), ()>] = &[];
-    const ON_HOSTS: &'static [&'static dyn HostThing] =
-        &[&OnHost::<launchd_service::Service>::KIND, &OnHost::<signed_binary::SignedBinary>::KIND];
+    const ON_HOSTS: &'static [&'static dyn HostThing] = &[
+        &OnHost::<launchd_service::Service>::KIND,
+        &OnHost::<pf_anchor::PfAnchor>::KIND,
+        &OnHost::<pf_ssh_guard::PfSshGuard>::KIND,
+        &OnHost::<signed_binary::SignedBinary>::KIND,
+        &OnHost::<vm_nat::VmNat>::KIND,
+    ];
 
     async fn reader(&self, _: Settings) -> Result<(), Error> {
         Ok(())

@@ -3,6 +3,7 @@
 //! 1. [`minis`]: Macs that are on, and a directory with a configuration for them
 //! 2. [`incidents`]: every known incident, from the broken host to the empty plan
 //! 3. [`launchd`]: services and signed binaries
+//! 4. [`pf`]: the packet filter
 //!
 //! ## How a test uses them
 //!
@@ -24,5 +25,6 @@
 mod incidents;
 mod launchd;
 pub(crate) mod minis;
+mod pf;
 
 pub(crate) use minis::Minis;

@@ -26,8 +26,10 @@ mod curl;
 mod defaults;
 mod directory;
 mod launchctl;
+mod network;
 mod options;
 mod owner;
+mod pfctl;
 mod power;
 mod process;
 mod refined;
@@ -104,13 +106,19 @@ const COMMANDS: &[(&str, Run)] = &[
     ("groups", directory::groups),
     ("hostname", system::hostname),
     ("id", directory::id),
+    ("ifconfig", network::ifconfig),
     ("kill", process::kill),
     ("lab-live", system::live),
     ("lab-owner", refined::owner),
+    ("lab-packet", pfctl::packet),
+    ("lab-share-internet", pfctl::share_internet),
     ("launchctl", launchctl::launchctl),
+    ("netstat", network::netstat),
+    ("pfctl", pfctl::pfctl),
     ("pgrep", process::pgrep),
     ("ps", process::ps),
     ("reboot", power::reboot),
+    ("route", network::route),
     ("scutil", system::scutil),
     ("shasum", shasum::shasum),
     ("shutdown", power::shutdown),

@@ -6,11 +6,13 @@
 //! 4. [`confined`]: what shells can reach
 //! 5. [`commands`]: what simulated commands say and refuse
 //! 6. [`launchd`]: services and code signatures
+//! 7. [`pf`]: the packet filter and its incidents
 
 mod commands;
 mod confined;
 mod launchd;
 mod life;
 mod login;
+mod pf;
 mod session;
 mod world;

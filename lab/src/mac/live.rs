@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::launchd::Launchd;
+use super::login::Login;
 use crate::clock::Time;
 
 /// The state of a Mac that is on.
@@ -20,13 +21,15 @@ pub(super) struct Live {
     pub(super) launchd: Launchd,
     /// The number of whoever is logged in at the screen: whose `gui` domain there is. Nobody at first.
     pub(super) aqua: Option<u32>,
+    /// Who logs people in, who gets in, and what of the settings is in effect.
+    pub(super) login: Login,
     /// What commands in shell noted.
     pub(super) notes: BTreeMap<String, String>,
 }
 
 impl Live {
-    pub(super) fn new(boot_id: String, booted: Time) -> Live {
+    pub(super) fn new(boot_id: String, booted: Time, login: Login) -> Live {
         let (kernel, notes) = (BTreeMap::new(), BTreeMap::new());
-        Live { boot_id, booted, kernel, launchd: Launchd::default(), aqua: None, notes }
+        Live { boot_id, booted, kernel, launchd: Launchd::default(), aqua: None, login, notes }
     }
 }

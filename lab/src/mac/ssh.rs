@@ -16,6 +16,7 @@ use tokio::net::{TcpListener, TcpStream};
 
 use super::Mac;
 use super::channel::{Running, start};
+use super::login::sshd::{Welcome, welcome};
 use super::terminal::Wanted;
 
 /// So many channels at most on one connection, as sshd has it.
@@ -24,6 +25,8 @@ const MOST_CHANNELS: usize = 10;
 /// Serves a Mac until it is switched off.
 pub(super) async fn serve(listener: TcpListener, mac: Weak<Mac>, host_key: PrivateKey) {
     let config = Arc::new(config(host_key));
+    // Those whom nobody answers.
+    let mut unanswered = Vec::new();
     loop {
         let stream = match listener.accept().await {
             Ok((stream, _)) => stream,
@@ -34,7 +37,14 @@ pub(super) async fn serve(listener: TcpListener, mac: Weak<Mac>, host_key: Priva
             }
         };
         let Some(mac) = mac.upgrade() else { return };
-        tokio::spawn(connection(config.clone(), stream, mac));
+        match welcome(&mac) {
+            Welcome::Served => {
+                unanswered.clear();
+                tokio::spawn(connection(config.clone(), stream, mac));
+            }
+            Welcome::Unanswered => unanswered.push(stream),
+            Welcome::Refused => {}
+        }
     }
 }
 

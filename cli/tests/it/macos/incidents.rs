@@ -138,10 +138,13 @@ incidents! {
     crash_loop,
     disabled_service,
     hand_edited_property_list,
+    loginwindow_gone,
+    lost_vlan,
     no_op_kickstart,
     no_usr_local_bin,
     overwritten_in_place,
     registered_too_often,
+    sealed_password,
     unsigned_program,
 }
 

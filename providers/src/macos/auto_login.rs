@@ -161,12 +161,12 @@ impl HostKind for AutoLogin {
         let domain = reply.output(2)?;
         let has_session =
             domain.status == 0 && String::from_utf8_lossy(&domain.stdout).contains("session = Aqua");
-        let runs = text_of(reply.output(3)?).is_some_and(|text| text.contains("state = running"));
-        let trouble = match (sealed, runs) {
+        let is_gone = text_of(reply.output(3)?).is_none_or(|text| text.contains("state = not running"));
+        let trouble = match (sealed, is_gone) {
             (true, _) => Some(REFUSED),
-            (false, false) => Some(GONE),
-            (false, true) if asked.session && !has_session => Some(NOBODY),
-            (false, true) => None,
+            (false, true) => Some(GONE),
+            (false, false) if asked.session && !has_session => Some(NOBODY),
+            (false, false) => None,
         };
         let mode = if found.owner == "root" {
             mode::format(found.mode)

@@ -34,7 +34,7 @@ fn a_sealed_password_on_the_host() {
         [0x7d ^ b'x', 0x89, 0x52, 0x23, 0xd2, 0xbc, 0xdd, 0xea, 0xa3, 0xb9, 0x1f],
         0o600,
     );
-    minis.as_root("launchctl kickstart -k system/com.apple.loginwindow; sleep 5").ok();
+    minis.as_root("launchctl kickstart -k system/com.apple.loginwindow; sleep 30").ok();
     assert_eq!(minis.live()["aqua"], serde_json::Value::Null);
     says(&minis.plan(), &["the password is sealed"]);
     minis.check_plan(&[("macos_auto_login.x", "update password trouble")]);

@@ -33,6 +33,17 @@ fn turn(call: &Call, list: &str, key: &str, on: bool) -> Result<(), Failure> {
     written.map_err(|error| call.failure(&error.to_string()))
 }
 
+/// Turns a switch that has a list of its own: what is as at first is not written down.
+fn switch_kept(call: &Call, list: &str, key: &str, on: bool, at_first: bool) -> Result<(), Failure> {
+    if on != at_first {
+        return turn(call, list, key, on);
+    }
+    match std::fs::remove_file(call.mac.root().join(list)) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(call.failure(&error.to_string())),
+        _ => Ok(()),
+    }
+}
+
 /// Only root may do it.
 fn root_only(call: &Call, text: &str, status: u8) -> Result<(), Failure> {
     if call.is_root() { Ok(()) } else { Err(Failure { text: text.to_owned(), status }) }
@@ -105,17 +116,7 @@ pub(super) fn mdutil(call: &mut Call) -> Outcome {
         ["-s"] => {}
         ["-i", word] if on_or_off(word).is_some() => {
             root_only(call, "mdutil: You must be root to change the indexing state of a volume.", 1)?;
-            let on = on_or_off(word) == Some(true);
-            if on {
-                let file = call.mac.root().join(SPOTLIGHT);
-                if let Err(error) = std::fs::remove_file(file)
-                    && error.kind() != std::io::ErrorKind::NotFound
-                {
-                    return Err(call.failure(&error.to_string()));
-                }
-            } else {
-                turn(call, SPOTLIGHT, key, false)?;
-            }
+            switch_kept(call, SPOTLIGHT, key, on_or_off(word) == Some(true), true)?;
         }
         _ => return Err(Failure { text: "Usage: mdutil -pEsa -i (on|off) -d volume ...".into(), status: 1 }),
     }
@@ -131,11 +132,7 @@ pub(super) fn socketfilterfw(call: &mut Call) -> Outcome {
         ["--setglobalstate", word] if on_or_off(word).is_some() => {
             root_only(call, "Must be root to change settings.", 1)?;
             let on = on_or_off(word) == Some(true);
-            let mut kept = preferences::read(call.mac.root(), FIREWALL);
-            kept.insert("globalstate".into(), i64::from(on).into());
-            let file = call.mac.root().join(FIREWALL);
-            let written = preferences::write(&file, kept, 0o644, call.mac.clock().time());
-            written.map_err(|error| call.failure(&error.to_string()))?;
+            switch_kept(call, FIREWALL, "globalstate", on, false)?;
         }
         _ => {
             return Err(Failure {

@@ -260,7 +260,7 @@ impl Tool {
 
     /// The words of a call with these operands.
     #[must_use]
-    pub fn words<'a>(self, operands: &'a [Operand]) -> Vec<&'a str> {
+    pub fn words(self, operands: &[Operand]) -> Vec<&str> {
         let mut operands = operands.iter().map(Operand::as_str);
         let line = self.line().split(' ');
         let mut words: Vec<&str> =

@@ -49,6 +49,10 @@ pub trait Resource: Attributes {
     /// Whether it takes a script of the user to look at it: nobody knows what else that does, so a plan says so.
     const RUNS_USER_CODE: bool = false;
 
+    /// Whether it lets the user of a connection be root without a password: what root alone can see on its host can be seen once
+    /// it is made, and is planned without a look until then.
+    const GIVES_ROOT: bool = false;
+
     /// Whether its successor is made before it goes when it is replaced, unless its `lifecycle` says otherwise.
     const REPLACED_FIRST: bool = false;
 
@@ -219,6 +223,8 @@ pub struct Error {
     pub retry_after: Option<Duration>,
     /// What to do next.
     pub help: Option<String>,
+    /// Whether root could see it, and nobody is root without a password.
+    pub needs_root: bool,
     source: Option<Arc<dyn std::error::Error + Send + Sync>>,
 }
 
@@ -249,7 +255,8 @@ impl<T> Change<T> {
 impl Error {
     /// Trying again will not help.
     pub fn permanent(message: impl Into<String>) -> Error {
-        Error { message: message.into(), transient: false, retry_after: None, help: None, source: None }
+        let message = message.into();
+        Error { message, transient: false, retry_after: None, help: None, needs_root: false, source: None }
     }
 
     /// Trying again may help.
@@ -267,6 +274,12 @@ impl Error {
     #[must_use]
     pub fn because(self, source: impl std::error::Error + Send + Sync + 'static) -> Error {
         Error { source: Some(Arc::new(source)), ..self }
+    }
+
+    /// Says that root could see it, and nobody is root without a password.
+    #[must_use]
+    pub fn needs_root(self) -> Error {
+        Error { needs_root: true, ..self }
     }
 
     /// Says what to do next.

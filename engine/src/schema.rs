@@ -96,6 +96,8 @@ pub struct Entry {
     pub lives_in_state: bool,
     /// Whether it takes a script of the user to look at it.
     pub runs_user_code: bool,
+    /// Whether it lets the user of a connection be root without a password.
+    pub gives_root: bool,
     /// Whether its successor is made before it goes when it is replaced.
     pub replaced_first: bool,
     /// What the `id` of an `import` block is; `None` if it cannot be imported.
@@ -152,6 +154,7 @@ impl Entry {
             version: 1,
             lives_in_state: false,
             runs_user_code: false,
+            gives_root: false,
             replaced_first: false,
             id: None,
             edges: &[],

@@ -127,6 +127,7 @@ pub async fn plan<'c>(
         blocked: BTreeMap::new(),
         changing: HashSet::default(),
         stocks: BTreeMap::new(),
+        rooted: HashSet::default(),
     };
     let shadow = (!sources.config.root().secrets.is_empty()).then(|| {
         let surroundings = sources.surroundings.with_placeholders();

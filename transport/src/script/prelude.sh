@@ -3,7 +3,7 @@ export LC_ALL
 Z='
 '
 umask 077
-PATH=${PATH:-/usr/bin:/bin}:/usr/sbin:/sbin
+PATH=${PATH:-/usr/bin:/bin}:/usr/sbin:/sbin:/usr/libexec/ApplicationFirewall
 
 # The end of an answer: words about it, on both outputs.
 x() {

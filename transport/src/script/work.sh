@@ -379,7 +379,7 @@ held() {
   else
     if [ "$W" != none ]; then cat -- "$1"; fi
     x "$W"
-    return 1
+    s=1
   fi
 }
 

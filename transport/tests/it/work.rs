@@ -332,6 +332,7 @@ fn programs_and_scripts_read_what_they_are_given() {
                 b"\0x\n",
             )]),
             job(vec![procedure("set -eu\nread -r x || exit 9\necho never", &[], b""), script("echo second")]),
+            job(vec![procedure("set -e\nfalse\n: >\"$R/went-on\"", &[], b""), script("echo second")]),
         ];
         let outcomes = run(shell, root, &jobs);
         assert_eq!(fs::read(&out).unwrap(), b"a\0\xff'\nit's", "{shell:?}");
@@ -352,6 +353,9 @@ fn programs_and_scripts_read_what_they_are_given() {
         assert_eq!(outcomes[6], Outcome::Done, "{shell:?}");
         let (at, section) = failed(&outcomes[7]);
         assert_eq!((at, &*section.word), (0, "9"), "{shell:?}");
+        let (at, section) = failed(&outcomes[8]);
+        assert_eq!((at, &*section.word), (0, "1"), "{shell:?}: what fails in a procedure ends it");
+        assert!(!root.join("went-on").exists(), "{shell:?}");
     }
 }
 

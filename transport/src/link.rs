@@ -47,22 +47,29 @@ impl Link {
     /// Connects. `host_key` is what the host proved to be before in the same run.
     pub(crate) async fn make(reach: &Reach, host_key: Option<&str>, shared: &Shared) -> Result<Link, Error> {
         let _turn = shared.connects.acquire().await;
-        let (road, mut line, master) = match &reach.over {
-            Over::Local => (Road::Local, Line::default(), None),
-            Over::Ssh(ssh) => {
-                let (master, line) = shared.masters.connect(&reach.slot, ssh, host_key).await?;
-                (Road::Ssh(master.session()), line, Some(master))
+        loop {
+            let (road, mut line, master) = match &reach.over {
+                Over::Local => (Road::Local, Line::default(), None),
+                Over::Ssh(ssh) => {
+                    let (master, line) = shared.masters.connect(&reach.slot, ssh, host_key).await?;
+                    (Road::Ssh(master.session()), line, Some(master))
+                }
+            };
+            line.lineage.clone_from(&reach.lineage);
+            // The environment on this machine is that of whoever runs fleet, who did not mean it.
+            let root = match &reach.over {
+                Over::Ssh(_) if reach.root.is_empty() => Root::OfSession,
+                _ => Root::Given(reach.root.clone()),
+            };
+            match Shell::open(&road, root.clone(), line.user.is_empty()).await {
+                Ok(user) => {
+                    let is_root = line.user == "root";
+                    return Ok(Link { road, line, root, is_root, user, master });
+                }
+                Err(_) if master.as_ref().is_some_and(Master::give_up) => {}
+                Err(error) => return Err(error),
             }
-        };
-        line.lineage.clone_from(&reach.lineage);
-        // The environment on this machine is that of whoever runs fleet, who did not mean it.
-        let root = match &reach.over {
-            Over::Ssh(_) if reach.root.is_empty() => Root::OfSession,
-            _ => Root::Given(reach.root.clone()),
-        };
-        let user = Shell::open(&road, root.clone(), line.user.is_empty()).await?;
-        let is_root = line.user == "root";
-        Ok(Link { road, line, root, is_root, user, master })
+        }
     }
 
     /// Learns who is logged in, from what `id` says: `uid=501(m1) gid=…`. Something that a login shell printed may stand

@@ -24,12 +24,28 @@ pub(crate) struct Master {
     session: Arc<openssh::Session>,
     socket: PathBuf,
     is_kept: bool,
+    /// Whether an earlier run made it.
+    is_resumed: bool,
 }
 
 impl Master {
     pub(crate) fn new(socket: PathBuf, is_kept: bool) -> Master {
         let session = openssh::Session::resume_mux(socket.clone().into_boxed_path(), None);
-        Master { session: Arc::new(session), socket, is_kept }
+        Master { session: Arc::new(session), socket, is_kept, is_resumed: false }
+    }
+
+    /// One that an earlier run kept.
+    pub(super) fn resumed(socket: PathBuf) -> Master {
+        Master { is_resumed: true, ..Master::new(socket, true) }
+    }
+
+    /// Sees to it that nobody finds it any more. Says whether a new one may do what this one did not: if an earlier run
+    /// made it, its host may have gone while nobody looked.
+    pub(crate) fn give_up(&self) -> bool {
+        if self.is_resumed {
+            let _ = (fs::remove_file(&self.socket), fs::remove_file(note(&self.socket)));
+        }
+        self.is_resumed
     }
 
     pub(crate) fn session(&self) -> Arc<openssh::Session> {
@@ -47,6 +63,11 @@ impl Master {
             let _ = timeout(Duration::from_secs(3), end(&self.socket)).await;
         }
     }
+}
+
+/// Where it stands who is at the other end of a connection that is kept.
+pub(super) fn note(socket: &Path) -> PathBuf {
+    socket.with_extension("line")
 }
 
 /// Connects. The error is what `ssh` complained about.

@@ -132,7 +132,7 @@ impl Masters {
         };
         if let Some(kept) = &corner.kept {
             let note = format!("{address}\n{}\n", line.host_key.as_deref().unwrap_or_default());
-            let _ = fs::write(kept.with_extension("line"), note);
+            let _ = fs::write(master::note(kept), note);
         }
         Ok((Master::new(socket, corner.kept.is_some()), line))
     }
@@ -195,13 +195,13 @@ impl Corner {
 
 /// A connection that an earlier run kept, if it still answers.
 async fn resume(socket: &Path, ssh: &Ssh) -> Option<(Master, Line)> {
-    let note = fs::read_to_string(socket.with_extension("line")).ok()?;
+    let note = fs::read_to_string(master::note(socket)).ok()?;
     let mut lines = note.lines().map(str::to_owned);
     let (address, host_key) = (lines.next()?, lines.next().filter(|key| !key.is_empty()));
-    let master = Master::new(socket.to_owned(), true);
+    let master = Master::resumed(socket.to_owned());
     let answer = tokio::time::timeout(Duration::from_secs(3), master.answers()).await;
     if !answer.unwrap_or_default() {
-        let _ = (fs::remove_file(socket), fs::remove_file(socket.with_extension("line")));
+        master.give_up();
         return None;
     }
     let user = ssh.user.clone().unwrap_or_default();

@@ -54,27 +54,32 @@ pub(crate) fn engine(args: &EngineArgs) -> Outcome {
         sizes.iter().copied().flat_map(of).collect()
     };
     let (beside, alone) = (shapes(&args.sizes), shapes(&args.alone));
-    // fleet comes first: what this process reads later would count as the children's memory.
+    // What this process ever held counts as the memory of its children: the small ones come first, and what they ended
+    // with is compared after all were measured.
     let mut ours = Vec::new();
-    for shape in beside.iter().chain(&alone) {
+    for shape in &beside {
         ours.push(fleet(*shape, args.runs)?);
     }
     let with_rival = answers("terraform", &["version"]);
     let limit = Duration::from_secs(args.rival_limit);
+    let mut theirs = Vec::new();
+    for shape in &beside {
+        theirs.push(if with_rival { terraform(*shape, limit)? } else { Cycle::new() });
+    }
+    let mut cycles = Vec::new();
+    for shape in &alone {
+        cycles.push(fleet(*shape, args.runs)?);
+    }
     let mut rows = Vec::new();
     let mut checked = 0;
-    for (at, shape) in beside.iter().enumerate() {
-        let theirs = if with_rival { terraform(*shape, limit)? } else { Cycle::new() };
+    for ((shape, ours), theirs) in beside.iter().zip(&ours).zip(&theirs) {
         if theirs.contains_key(&Step::Apply) {
             checked += ends::equal(&kept(*shape, Tool::Fleet), &kept(*shape, Tool::Terraform))?;
         }
-        rows.extend(rows_of(*shape, &ours[at], &theirs));
+        rows.extend(rows_of(*shape, ours, theirs));
     }
-    let alone_rows: Vec<Row> = alone
-        .iter()
-        .zip(&ours[beside.len()..])
-        .flat_map(|(shape, cycle)| rows_of(*shape, cycle, &Cycle::new()))
-        .collect();
+    let alone_rows: Vec<Row> =
+        alone.iter().zip(&cycles).flat_map(|(shape, cycle)| rows_of(*shape, cycle, &Cycle::new())).collect();
     let section = format!(
         "## engine\n\nCommand: `cargo xtask bench engine`. The same text with `core_value` and `terraform_data`; every cycle starts from an \
          empty state, and every plan looks at everything. State is written with the durable settings. Of fleet the least of {} runs counts; \
@@ -84,7 +89,7 @@ pub(crate) fn engine(args: &EngineArgs) -> Outcome {
         args.rival_limit,
         table("terraform", &rows),
         table_alone(&alone_rows),
-        growth(&alone, &ours[beside.len()..])
+        growth(&alone, &cycles)
     );
     publish("engine", &section)
 }

@@ -205,9 +205,11 @@ fn a_guard_lets_in_whom_it_should_and_leaves_nothing() {
         ("echo \"anchor \\\"x\\\"\" | pfctl -R -f -", "update evaluated"),
         ("rm \"$FLEET_ROOT/etc/pf.anchors/fleet.sshguard.sh\"", "update at_boot"),
     ] {
+        eprintln!("XX {script}");
         minis.as_root(script).ok();
         minis.check_plan(&[("macos_pf_ssh_guard.this", expected)]);
         minis.apply();
+        eprintln!("XX applied {}", minis.live()["pf"]);
         minis.check_converged(script);
         assert!(!passes(&minis, "in en0 tcp 203.0.113.7 10.0.0.11:22"), "{script}");
     }

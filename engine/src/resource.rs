@@ -219,6 +219,8 @@ pub struct Error {
     pub message: String,
     /// Whether trying again may help.
     pub transient: bool,
+    /// Whether nobody answered there at all. Who only looks does not wait for that to change.
+    pub unreachable: bool,
     /// The other side asked not to be tried again sooner.
     pub retry_after: Option<Duration>,
     /// What to do next.
@@ -255,13 +257,25 @@ impl<T> Change<T> {
 impl Error {
     /// Trying again will not help.
     pub fn permanent(message: impl Into<String>) -> Error {
-        let message = message.into();
-        Error { message, transient: false, retry_after: None, help: None, needs_root: false, source: None }
+        Error {
+            message: message.into(),
+            transient: false,
+            unreachable: false,
+            retry_after: None,
+            help: None,
+            needs_root: false,
+            source: None,
+        }
     }
 
     /// Trying again may help.
     pub fn transient(message: impl Into<String>) -> Error {
         Error { transient: true, ..Error::permanent(message) }
+    }
+
+    /// Nobody answers there, which may change.
+    pub fn unreachable(message: impl Into<String>) -> Error {
+        Error { unreachable: true, ..Error::transient(message) }
     }
 
     /// Trying again sooner than this will not help.

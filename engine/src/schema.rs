@@ -32,6 +32,8 @@ pub struct Attribute {
     pub sensitive: bool,
     /// Whether the value is sent but never stored or read back.
     pub write_only: bool,
+    /// Whether it is of no use to people: plans do not show it.
+    pub internal: bool,
     /// Whether a change needs a new object.
     pub forces_replace: bool,
     /// The arguments whose change may change this computed value, so that an update leaves it unknown until done.
@@ -245,6 +247,7 @@ impl Attribute {
             default: None,
             sensitive: false,
             write_only: false,
+            internal: false,
             forces_replace: false,
             follows: Vec::new(),
             copies: None,

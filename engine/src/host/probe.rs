@@ -77,6 +77,24 @@ pub enum Tool {
     SwVers,
     /// `id`: who is logged in.
     Id,
+    /// `pfctl -s info`: whether the packet filter is on.
+    PfInfo,
+    /// `pfctl -s References`: who wants it to be on.
+    PfReferences,
+    /// `pfctl -s rules`: the rules of the main ruleset.
+    PfRules,
+    /// `pfctl -s nat`: its translations.
+    PfNat,
+    /// `pfctl -v -s Tables`: its tables.
+    PfTables,
+    /// `pfctl -a ANCHOR -s rules`: the rules of an anchor.
+    PfAnchorRules,
+    /// `pfctl -a ANCHOR -s nat`: its translations.
+    PfAnchorNat,
+    /// `pfctl -a ANCHOR -v -s Tables`: its tables.
+    PfAnchorTables,
+    /// `pfctl -a ANCHOR -t TABLE -T show`: what is in one of them.
+    PfAnchorTable,
     /// `id -u`: the number of a user.
     Uid,
     /// `sudo -l`: what the user of the connection may do as somebody else, if no password is needed to see that. Nothing
@@ -284,6 +302,15 @@ impl Tool {
             Tool::Uname => "uname -srmn",
             Tool::SwVers => "sw_vers",
             Tool::Id => "id -un",
+            Tool::PfInfo => "pfctl -s info",
+            Tool::PfReferences => "pfctl -s References",
+            Tool::PfRules => "pfctl -s rules",
+            Tool::PfNat => "pfctl -s nat",
+            Tool::PfTables => "pfctl -v -s Tables",
+            Tool::PfAnchorRules => "pfctl -a {} -s rules",
+            Tool::PfAnchorNat => "pfctl -a {} -s nat",
+            Tool::PfAnchorTables => "pfctl -a {} -v -s Tables",
+            Tool::PfAnchorTable => "pfctl -a {} -t {} -T show",
             Tool::Uid => "id -u",
             Tool::SudoRules => "sudo -k -n -l",
             Tool::Defaults => "defaults export {} -",

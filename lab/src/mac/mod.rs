@@ -5,7 +5,8 @@
 //! 3. [`login`]: who is logged in at the screen, who may become root, who gets in
 //! 4. [`ssh`]: the SSH server, and in [`channel`] what runs on its channels, with a [`terminal`] if one is asked for
 //! 5. [`confine`]: what keeps a Mac's shells inside its root directory
-//! 6. [`launchd`](mod@launchd): services and what they run; [`boot`]: what happens at a start
+//! 6. [`launchd`](mod@launchd): services and what they run; [`boot`]: what happens at a start; [`pf`] and [`network`]: the
+//!    packet filter, interfaces and routes
 //! 7. [`command`]: the simulated commands of macOS
 //! 8. [`call`] and [`stand_in`](mod@stand_in): how a command that a shell starts reaches the lab, where it is carried out
 //!
@@ -52,6 +53,8 @@ mod host;
 mod launchd;
 mod live;
 mod login;
+mod network;
+mod pf;
 mod ssh;
 mod stand_in;
 mod terminal;
@@ -59,6 +62,7 @@ mod terminal;
 pub use confine::Confinement;
 pub use host::Mac;
 pub use launchd::signature::sign;
+pub use pf::{Net, Packet, Verdict};
 pub use stand_in::stand_in;
 
 /// Tools of this machine that do for those of macOS. What is not listed, a Mac does not have.

@@ -26,7 +26,7 @@ const MOST_CHANNELS: usize = 10;
 pub(super) async fn serve(listener: TcpListener, mac: Weak<Mac>, host_key: PrivateKey) {
     let config = Arc::new(config(host_key));
     // Those whom nobody answers.
-    let mut unanswered = Vec::new();
+    let mut waiting = Vec::new();
     loop {
         let stream = match listener.accept().await {
             Ok((stream, _)) => stream,
@@ -37,12 +37,21 @@ pub(super) async fn serve(listener: TcpListener, mac: Weak<Mac>, host_key: Priva
             }
         };
         let Some(mac) = mac.upgrade() else { return };
+        // The packet filter comes before whoever listens.
+        match mac.judge_arrival() {
+            Some(verdict) if !verdict.passes && verdict.returns => continue,
+            Some(verdict) if !verdict.passes => {
+                tokio::spawn(unanswered(stream, mac));
+                continue;
+            }
+            _ => {}
+        }
         match welcome(&mac) {
             Welcome::Served => {
-                unanswered.clear();
+                waiting.clear();
                 tokio::spawn(connection(config.clone(), stream, mac));
             }
-            Welcome::Unanswered => unanswered.push(stream),
+            Welcome::Unanswered => waiting.push(stream),
             Welcome::Refused => {}
         }
     }
@@ -70,6 +79,20 @@ fn config(host_key: PrivateKey) -> Config {
         inactivity_timeout: None,
         nodelay: true,
         ..Config::default()
+    }
+}
+
+/// Nobody answers whom the packet filter drops, until they give up.
+async fn unanswered(stream: TcpStream, mac: Arc<Mac>) {
+    let Ok(socket) = stream.as_fd().try_clone_to_owned() else { return };
+    let _known = mac.dropped(socket);
+    let mut buffer = [0; 1024];
+    while stream.readable().await.is_ok() {
+        match stream.try_read(&mut buffer) {
+            Ok(0) => return,
+            Err(error) if error.kind() != std::io::ErrorKind::WouldBlock => return,
+            _ => {}
+        }
     }
 }
 

@@ -18,6 +18,9 @@ mod hostname;
 mod job;
 mod launchd_service;
 mod local_network;
+mod pf_anchor;
+mod pf_parts;
+mod pf_ssh_guard;
 mod power;
 mod preferences;
 mod resolver;
@@ -29,6 +32,7 @@ mod sudoers;
 #[cfg(test)]
 mod tests;
 mod vlan;
+mod vm_nat;
 
 /// The provider of what is on Macs alone.
 #[derive(Clone, Copy, Debug, Default)]
@@ -59,12 +63,15 @@ impl Provider for Macos {
         &OnHost::<hostname::Hostname>::KIND,
         &OnHost::<launchd_service::Service>::KIND,
         &OnHost::<local_network::LocalNetwork>::KIND,
+        &OnHost::<pf_anchor::PfAnchor>::KIND,
+        &OnHost::<pf_ssh_guard::PfSshGuard>::KIND,
         &OnHost::<power::Power>::KIND,
         &OnHost::<resolver::Resolver>::KIND,
         &OnHost::<signed_binary::SignedBinary>::KIND,
         &OnHost::<software_update::SoftwareUpdate>::KIND,
         &OnHost::<sudoers::Sudoers>::KIND,
         &OnHost::<vlan::Vlan>::KIND,
+        &OnHost::<vm_nat::VmNat>::KIND,
     ];
 
     async fn reader(&self, _: Settings) -> Result<(), Error> {

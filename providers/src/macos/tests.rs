@@ -25,7 +25,15 @@ const PROCEDURES: &[(&str, &str)] = &[
     ("vlan", include_str!("vlan.sh")),
     ("launchd_service", include_str!("launchd_service.sh")),
     ("launchd_service_remove", include_str!("launchd_service_remove.sh")),
+    ("pf_apply", include_str!("pf_apply.sh")),
+    ("pf_arm", include_str!("pf_arm.sh")),
+    ("pf_guard", include_str!("pf_guard.sh")),
+    ("pf_remove", include_str!("pf_remove.sh")),
     ("signed_binary", include_str!("signed_binary.sh")),
+    (
+        "vm_nat",
+        concat!("vms=a\nservice=b\nprivate=c\n", include_str!("vm_nat.sh"), include_str!("pf_arm.sh")),
+    ),
 ];
 
 #[test]

@@ -255,6 +255,33 @@ fn directories_links_and_what_is_removed() {
     }
 }
 
+/// What is half made holds what the whole would: it goes with it, also where the whole was never there.
+#[test]
+fn what_a_crash_left_of_a_thing_goes_with_it() {
+    for shell in SHELLS {
+        let directory = tempfile::tempdir().unwrap();
+        let root = directory.path();
+        fs::create_dir_all(root.join("d/.fleet-new")).unwrap();
+        fs::create_dir_all(root.join("d/.tree.fleet-old/deep")).unwrap();
+        for left in ["d/.file.fleet-new", "d/.fleet-new/file", "d/.tree.fleet-new", "d/file", "d/other"] {
+            fs::write(root.join(left), "secret").unwrap();
+        }
+        let remove = |path: &str| task(Act::Remove { path: path.into() });
+        let clear = |path: &str| task(Act::RemoveTree { path: path.into() });
+        let tasks = vec![remove("/d/file"), remove("/d/file"), clear("/d/tree")];
+        assert_eq!(run(shell, root, &[job(tasks)]), [Outcome::Done], "{shell:?}");
+        let left: Vec<_> = fs::read_dir(root.join("d")).unwrap().map(|it| it.unwrap().file_name()).collect();
+        assert_eq!(left, ["other"], "{shell:?}");
+        // What is written ahead for others stays.
+        fs::create_dir(root.join("d/.fleet-new")).unwrap();
+        for left in ["d/.fleet-new/other", "d/.fleet-new/next"] {
+            fs::write(root.join(left), "").unwrap();
+        }
+        assert_eq!(run(shell, root, &[job(vec![remove("/d/other")])]), [Outcome::Done], "{shell:?}");
+        assert!(root.join("d/.fleet-new/next").exists() && !root.join("d/.fleet-new/other").exists());
+    }
+}
+
 #[test]
 fn an_archive_takes_the_place_of_a_directory() {
     let packed = tempfile::tempdir().unwrap();

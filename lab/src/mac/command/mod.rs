@@ -31,6 +31,7 @@ mod launchctl;
 mod network;
 mod options;
 mod owner;
+mod pfctl;
 mod pmset;
 mod power;
 mod process;
@@ -40,6 +41,7 @@ mod shasum;
 mod stat;
 mod sudo;
 mod system;
+mod vlan;
 
 pub(super) use refined::names as refined;
 
@@ -111,19 +113,24 @@ const COMMANDS: &[(&str, Run)] = &[
     ("groups", directory::groups),
     ("hostname", system::hostname),
     ("id", directory::id),
+    ("ifconfig", network::ifconfig),
     ("kill", process::kill),
     ("killall", killall::killall),
     ("lab-live", system::live),
     ("lab-owner", refined::owner),
+    ("lab-packet", pfctl::packet),
+    ("lab-share-internet", pfctl::share_internet),
     ("launchctl", launchctl::launchctl),
     ("mdutil", settings::mdutil),
     ("nc", network::nc),
     ("netstat", network::netstat),
-    ("networksetup", network::networksetup),
+    ("networksetup", vlan::networksetup),
+    ("pfctl", pfctl::pfctl),
     ("pgrep", process::pgrep),
     ("pmset", pmset::pmset),
     ("ps", process::ps),
     ("reboot", power::reboot),
+    ("route", network::route),
     ("scutil", system::scutil),
     ("shasum", shasum::shasum),
     ("shutdown", power::shutdown),

@@ -1,140 +1,101 @@
-//! The network: `networksetup` for VLANs, and `nc` and `netstat` as far as the SSH port is concerned.
+//! `ifconfig`, `route`, `netstat` and `nc`: what a Mac says of its network.
 
-use std::fmt::Write;
+use std::net::IpAddr;
 
-use plist::{Dictionary, Value};
-
-use super::directory::ended;
+use super::options::Options;
 use super::{Call, Failure, Outcome};
-use crate::mac::login::preferences;
 use crate::mac::login::sshd::{Welcome, half_open, welcome};
+use crate::mac::network::Network;
+use crate::mac::pf::Net;
 
-/// Where VLANs are kept.
-const VLANS: &str = "Library/Preferences/SystemConfiguration/VirtualNetworkInterfaces.plist";
-
-/// A VLAN: what it is called, on which device, and its number.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Vlan {
-    name: String,
-    parent: String,
-    tag: i64,
-    /// Whether it asks for an address.
-    dhcp: bool,
+/// The network as it is now.
+fn network(call: &Call) -> Result<Network, Failure> {
+    let live = call.mac.live();
+    live.as_ref().map(|live| live.network.clone()).ok_or_else(|| call.failure("this Mac is off"))
 }
 
-fn vlans(call: &Call) -> Vec<Vlan> {
-    let kept = preferences::read(call.mac.root(), VLANS);
-    let one = |(name, value): (&String, &Value)| {
-        let list = value.as_dictionary()?;
-        let text = |key: &str| Some(list.get(key)?.as_string()?.to_owned());
-        let tag = list.get("Tag")?.as_signed_integer()?;
-        let dhcp = list.get("DHCP").and_then(Value::as_boolean).unwrap_or(false);
-        Some(Vlan { name: name.clone(), parent: text("Parent")?, tag, dhcp })
-    };
-    kept.iter().filter_map(one).collect()
-}
-
-fn keep(call: &Call, vlans: &[Vlan]) -> Result<(), Failure> {
-    let file = call.mac.root().join(VLANS);
-    if vlans.is_empty() {
-        return std::fs::remove_file(file).map_err(|error| call.failure(&error.to_string()));
-    }
-    let one = |vlan: &Vlan| {
-        let mut list = Dictionary::new();
-        list.insert("Parent".into(), vlan.parent.clone().into());
-        list.insert("Tag".into(), vlan.tag.into());
-        list.insert("DHCP".into(), vlan.dhcp.into());
-        (vlan.name.clone(), Value::Dictionary(list))
-    };
-    let all: Dictionary = vlans.iter().map(one).collect();
-    let written = preferences::write(&file, all, 0o644, call.mac.clock().time());
-    written.map_err(|error| call.failure(&error.to_string()))
-}
-
-pub(super) fn networksetup(call: &mut Call) -> Outcome {
+pub(super) fn ifconfig(call: &mut Call) -> Outcome {
+    let network = network(call)?;
     let words = call.texts();
-    let words: Vec<&str> = words.iter().map(String::as_str).collect();
-    let wrong =
-        |text: &str| Failure { text: format!("{text}\n** Error: The parameters were not valid."), status: 4 };
-    let needs_root = || Failure {
-        text: "You don't have permission to use this option with networksetup.".into(),
-        status: 14,
+    let shown = |name: &String| {
+        let address = network.interfaces[name].as_ref().map(|(address, net)| {
+            let bits = u32::MAX.checked_shl(32 - u32::from(net.bits())).unwrap_or(0);
+            format!("\tinet {address} netmask 0x{bits:08x}\n")
+        });
+        let flags =
+            if name == "lo0" { "8049<UP,LOOPBACK,RUNNING,MULTICAST>" } else { "8863<UP,RUNNING,MULTICAST>" };
+        format!("{name}: flags={flags} mtu 1500\n{}", address.unwrap_or_default())
     };
-    let is_tahoe =
-        call.mac.installation().is_some_and(|installation| installation.os_version.starts_with("26"));
-    // What is made since Tahoe goes by a longer name.
-    let service =
-        |vlan: &Vlan| if is_tahoe { format!("{} Configuration", vlan.name) } else { vlan.name.clone() };
-    let mut known = vlans(call);
-    match words[..] {
-        ["-listVLANs"] => {
-            if known.is_empty() {
-                return call.say("There are no VLANs currently configured on this system.\n");
-            }
-            let mut text = String::new();
-            for (at, Vlan { name, parent, tag, .. }) in known.iter().enumerate() {
-                let line = writeln!(
-                    text,
-                    "VLAN User Defined Name: {name}\nParent Device: {parent}\nDevice (\"Hardware\" Port): vlan{at}\nTag: {tag}\n"
-                );
-                line.map_err(|error| call.failure(&error.to_string()))?;
-            }
-            call.say(text)
-        }
-        ["-createVLAN", name, parent, tag] => {
-            if !call.is_root() {
-                return Err(needs_root());
-            }
-            let tag = tag.parse().ok().filter(|tag| (1..4095).contains(tag));
-            let tag: i64 = tag.ok_or_else(|| wrong("The tag must be a number from 1 to 4094."))?;
-            if known.iter().any(|vlan| vlan.name == name || (vlan.parent == parent && vlan.tag == tag)) {
-                return Err(wrong("A VLAN with that name or tag already exists."));
-            }
-            if parent != "en0" {
-                return Err(wrong(&format!("{parent} is not a valid parent device.")));
-            }
-            known.push(Vlan { name: name.to_owned(), parent: parent.to_owned(), tag, dhcp: false });
-            keep(call, &known)?;
-            ended(0)
-        }
-        ["-deleteVLAN", name, parent, tag] => {
-            if !call.is_root() {
-                return Err(needs_root());
-            }
-            let is_it =
-                |vlan: &Vlan| vlan.name == name && vlan.parent == parent && vlan.tag.to_string() == tag;
-            if !known.iter().any(is_it) {
-                return Err(wrong("The VLAN could not be found."));
-            }
-            known.retain(|vlan| !is_it(vlan));
-            keep(call, &known)?;
-            ended(0)
-        }
-        ["-setdhcp", wanted] => {
-            if !call.is_root() {
-                return Err(needs_root());
-            }
-            let Some(found) = known.iter_mut().find(|vlan| service(vlan) == wanted) else {
-                return Err(wrong(&format!("{wanted} is not a recognized network service.")));
-            };
-            found.dhcp = true;
-            keep(call, &known)?;
-            ended(0)
-        }
-        ["-getinfo", wanted] => {
-            let Some(found) = known.iter().find(|vlan| service(vlan) == wanted) else {
-                return Err(wrong(&format!("{wanted} is not a recognized network service.")));
-            };
-            if !found.dhcp {
-                return call.say("IPv4 Configuration: Off\n");
-            }
-            let last = found.tag.rem_euclid(250) + 2;
-            call.say(format!(
-                "DHCP Configuration\nIP address: 172.16.0.{last}\nSubnet mask: 255.255.252.0\nRouter: 172.16.0.1\n"
-            ))
-        }
-        _ => Err(Failure { text: "networksetup Help Information".into(), status: 1 }),
+    let names = network.interfaces.keys();
+    let text = match words.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        [] | ["-a"] => names.map(shown).collect(),
+        ["-l"] => format!("{}\n", names.cloned().collect::<Vec<_>>().join(" ")),
+        [name] if network.interfaces.contains_key(name) => shown(&name.to_owned()),
+        [name, ..] => return Err(call.failure(&format!("interface {name} does not exist"))),
+    };
+    call.say(text)
+}
+
+pub(super) fn route(call: &mut Call) -> Outcome {
+    let usage = || Failure { text: "usage: route [-dnqtv] command [[modifiers] args]".into(), status: 64 };
+    let words = call.texts();
+    let to = match words.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        ["-n", "get", to] | ["get", to] => to,
+        _ => return Err(usage()),
+    };
+    let address: Option<IpAddr> = match to {
+        "default" => Some(std::net::Ipv4Addr::new(198, 51, 100, 1).into()),
+        to => to.parse().ok(),
+    };
+    let Some(address) = address else { return Err(call.failure(&format!("bad address: {to}"))) };
+    let network = network(call)?;
+    match network.way(address).map(str::to_owned) {
+        Some(interface) => call.say(format!(
+            "   route to: {to}\ndestination: {to}\n  interface: {interface}\n      flags: <UP,DONE>\n"
+        )),
+        None => Err(call.failure("writing to routing socket: not in table")),
     }
+}
+
+pub(super) fn netstat(call: &mut Call) -> Outcome {
+    let options = Options::read(&call.words, "anrf:p:").map_err(|wrong| call.failure(&wrong.text()))?;
+    let network = network(call)?;
+    if options.has('r') {
+        let line = |(net, name): &(Net, String)| {
+            let net = net.to_string();
+            format!(
+                "{:<18} {:<18} UGScg {name:>14}\n",
+                if net == "0.0.0.0/0" { "default".into() } else { net },
+                "link"
+            )
+        };
+        let routes: String = network.routes.iter().map(line).collect();
+        return call.say(format!("Routing tables\n\nInternet:\nDestination        Gateway            Flags               Netif Expire\n{routes}"));
+    }
+    let (_, here) = network.arrival();
+    let lines: String = (50_000..)
+        .zip(call.mac.peers())
+        .map(|(port, peer)| {
+            format!("tcp4       0      0  {here}.22           {peer}.{port}       ESTABLISHED\n")
+        })
+        .collect();
+    // Connections that were begun and never completed keep others out.
+    let half_open = call.mac.live().as_ref().and_then(half_open);
+    let listens = if half_open.is_some() {
+        "tcp4       0      0  *.22                   *.*                    LISTEN\n"
+    } else {
+        ""
+    };
+    let half_open: String = (0..half_open.unwrap_or_default())
+        .map(|at| {
+            let from = format!("203.0.113.{}.{}", at % 250 + 1, 40000 + at);
+            format!("tcp4       0      0  {here}.22           {from:<22} SYN_RCVD\n")
+        })
+        .collect();
+    call.say(format!(
+        "Active Internet connections (including servers)\nProto Recv-Q Send-Q  Local Address          Foreign Address        (state)\n\
+         {lines}{listens}{half_open}"
+    ))
 }
 
 /// `nc -z [-G SECONDS] HOST PORT`: whether somebody can connect. Only the SSH port of this Mac is known.
@@ -165,21 +126,4 @@ pub(super) fn nc(call: &mut Call) -> Outcome {
             status: 1,
         }),
     }
-}
-
-/// `netstat -an -p tcp`: what stands at the SSH port.
-pub(super) fn netstat(call: &mut Call) -> Outcome {
-    let half_open = call.mac.live().as_ref().and_then(half_open);
-    let mut text =
-        "Active Internet connections (including servers)\nProto Recv-Q Send-Q  Local Address          \
-                    Foreign Address        (state)\n"
-            .to_owned();
-    if let Some(half_open) = half_open {
-        text += "tcp4       0      0  *.22                   *.*                    LISTEN\n";
-        for at in 0..half_open {
-            let from = format!("203.0.113.{}.{}", at % 250 + 1, 40000 + at);
-            text += &format!("tcp4       0      0  10.0.0.1.22            {from:<22} SYN_RCVD\n");
-        }
-    }
-    call.say(text)
 }

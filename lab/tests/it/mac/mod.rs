@@ -7,6 +7,7 @@
 //! 5. [`confined`]: what shells can reach
 //! 6. [`commands`]: what simulated commands say and refuse
 //! 7. [`launchd`]: services and code signatures
+//! 8. [`pf`]: the packet filter and its incidents
 
 mod commands;
 mod confined;
@@ -16,5 +17,6 @@ mod login;
 mod login_access;
 mod login_screen;
 mod login_settings;
+mod pf;
 mod session;
 mod world;

@@ -193,8 +193,12 @@ async fn a_server_is_gone_only_if_the_list_agrees() {
 async fn a_server_is_deleted_when_its_time_has_come() {
     let world = World::new(Options::default());
     let (zone, id) = (world.zone(), world.first());
-    let (same, soon) = (id.clone(), world.lab.clock().now().after(Duration::from_secs(3600)));
-    world.lab.edit(move |vendor, now| vendor.servers.change(&same, now, |server| server.deletable_at = soon));
+    let same = id.clone();
+    let soon = world.lab.edit(move |vendor, now| {
+        let soon = now.after(Duration::from_secs(3600));
+        vendor.servers.change(&same, now, |server| server.deletable_at = soon);
+        soon
+    });
     let early = zone.delete(&id).await;
     assert_eq!(sent(&early), "refused");
     let fleet_engine::pool::Sent::Refused(error) = early else { panic!("{early:?}") };

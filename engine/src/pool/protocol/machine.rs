@@ -331,9 +331,13 @@ impl Process {
     }
 
     fn sent(&mut self, write: &Write, sent: &Sent, now: Now) {
-        let is_taken = matches!(sent, Sent::Taken);
-        // What was taken and cannot be undone is open until it is seen.
-        if !matches!(sent, Sent::Unsettled(_)) && !(is_taken && *write == Write::Delete) {
+        let is_open = match sent {
+            Sent::Unsettled(_) => true,
+            // What cannot be undone is open until it is seen.
+            Sent::Taken => *write == Write::Delete,
+            _ => false,
+        };
+        if !is_open {
             self.settled(write);
         }
         match (sent, write) {

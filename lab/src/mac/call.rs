@@ -11,6 +11,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use rustix::io::{FdFlags, fcntl_setfd};
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
 use tokio::net::UnixListener;
 
@@ -21,6 +22,13 @@ use crate::clock::{Clock, Time};
 
 /// More than any system lets a program have as words.
 const LONGEST: usize = 8 << 20;
+
+/// The streams of a call are nobody else's: a program that happened to be started meanwhile would keep them open, and
+/// whoever reads what the command says would wait for the end of that. Not every system can see to it at once.
+#[cfg(not(target_vendor = "apple"))]
+const NOT_HANDED_ON: RecvFlags = RecvFlags::CMSG_CLOEXEC;
+#[cfg(target_vendor = "apple")]
+const NOT_HANDED_ON: RecvFlags = RecvFlags::empty();
 
 /// Takes calls, for as long as there is a Mac.
 pub(super) async fn serve(listener: UnixListener, tools: Weak<Tools>) {
@@ -106,12 +114,15 @@ fn head(stream: &mut UnixStream) -> io::Result<(usize, [File; 3])> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(3))];
     let mut along = RecvAncillaryBuffer::new(&mut space);
     let parts = &mut [IoSliceMut::new(&mut length)];
-    let received = recvmsg(&*stream, parts, &mut along, RecvFlags::empty())?.bytes;
+    let received = recvmsg(&*stream, parts, &mut along, NOT_HANDED_ON)?.bytes;
     let mut streams: Vec<OwnedFd> = Vec::new();
     for message in along.drain() {
         if let RecvAncillaryMessage::ScmRights(files) = message {
             streams.extend(files);
         }
+    }
+    for stream in &streams {
+        fcntl_setfd(stream, FdFlags::CLOEXEC)?;
     }
     stream.read_exact(&mut length[received..])?;
     let length = usize::try_from(u32::from_be_bytes(length)).map_err(io::Error::other)?;

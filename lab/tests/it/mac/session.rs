@@ -138,3 +138,34 @@ async fn a_cut_in_the_middle_of_a_step_is_told_and_mended() {
     assert_eq!(mac.inspect().await["logins"], 2);
     channels.close().await;
 }
+
+/// The open files of this process that a program which it starts would have, too.
+#[cfg(target_os = "linux")]
+fn handed_on() -> std::collections::BTreeSet<String> {
+    let is_handed_on = |number: &String| {
+        let info = std::fs::read_to_string(format!("/proc/self/fdinfo/{number}")).unwrap_or_default();
+        let flags = info.lines().find_map(|line| line.strip_prefix("flags:")).unwrap_or("02000000").trim();
+        u32::from_str_radix(flags, 8).unwrap() & 0o2_000_000 == 0
+    };
+    let entries = std::fs::read_dir("/proc/self/fd").unwrap().flatten();
+    entries.map(|entry| entry.file_name().into_string().unwrap()).filter(is_handed_on).collect()
+}
+
+/// Otherwise whoever reads what a command says waits for the end of a program that was started meanwhile.
+#[cfg(target_os = "linux")]
+#[tokio::test(flavor = "multi_thread")]
+async fn the_streams_of_a_command_are_handed_on_to_nobody() {
+    let world = World::new().await;
+    let mac = world.mac(1).await;
+    let before = handed_on();
+    let n_calls = async || mac.inspect().await["simulated_commands"].as_u64().unwrap();
+    let earlier = n_calls().await;
+    // It waits for its input, which nobody ends.
+    let mut ssh = world.ssh(&mac);
+    let waiting = ssh.arg("base64").stdin(std::process::Stdio::piped()).spawn().unwrap();
+    while n_calls().await == earlier {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    assert_eq!(handed_on(), before);
+    drop(waiting);
+}

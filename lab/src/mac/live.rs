@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+use super::builders::tart::Vm;
 use super::launchd::Launchd;
 use crate::clock::Time;
 
@@ -20,6 +21,8 @@ pub(super) struct Live {
     pub(super) launchd: Launchd,
     /// The number of whoever is logged in at the screen: whose `gui` domain there is. Nobody at first.
     pub(super) aqua: Option<u32>,
+    /// The VMs that run, by their names.
+    pub(super) vms: BTreeMap<String, Vm>,
     /// What commands in shell noted.
     pub(super) notes: BTreeMap<String, String>,
 }
@@ -27,6 +30,6 @@ pub(super) struct Live {
 impl Live {
     pub(super) fn new(boot_id: String, booted: Time) -> Live {
         let (kernel, notes) = (BTreeMap::new(), BTreeMap::new());
-        Live { boot_id, booted, kernel, launchd: Launchd::default(), aqua: None, notes }
+        Live { boot_id, booted, kernel, launchd: Launchd::default(), aqua: None, vms: BTreeMap::new(), notes }
     }
 }

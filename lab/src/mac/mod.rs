@@ -5,8 +5,9 @@
 //! 3. [`ssh`]: the SSH server, and in [`channel`] what runs on its channels, with a [`terminal`] if one is asked for
 //! 4. [`confine`]: what keeps a Mac's shells inside its root directory
 //! 5. [`launchd`](mod@launchd): services and what they run; [`boot`]: what happens at a start
-//! 6. [`command`]: the simulated commands of macOS
-//! 7. [`call`] and [`stand_in`](mod@stand_in): how a command that a shell starts reaches the lab, where it is carried out
+//! 6. [`builders`]: what Macs that build have: VMs, Homebrew, Xcode, the agent of GitHub Actions
+//! 7. [`command`]: the simulated commands of macOS
+//! 8. [`call`] and [`stand_in`](mod@stand_in): how a command that a shell starts reaches the lab, where it is carried out
 //!
 //! ## Where paths lead
 //!
@@ -40,8 +41,10 @@ use tokio::net::UnixListener;
 use tokio::task::JoinHandle;
 
 use crate::machine::{Blueprint, Factory, Failed, Machine};
+use crate::runners::{Agents, Runners};
 
 mod boot;
+mod builders;
 mod call;
 mod channel;
 mod command;
@@ -54,6 +57,7 @@ mod ssh;
 mod stand_in;
 mod terminal;
 
+pub use builders::archive;
 pub use confine::Confinement;
 pub use host::Mac;
 pub use launchd::signature::sign;
@@ -78,6 +82,8 @@ pub(crate) struct Tools {
     directory: PathBuf,
     confinement: Confinement,
     macs: Mutex<BTreeMap<String, Weak<Mac>>>,
+    /// The runners of GitHub, which all Macs share.
+    runners: Runners,
     /// What takes the calls of commands.
     service: Mutex<Option<JoinHandle<()>>>,
 }
@@ -96,7 +102,16 @@ impl Macs {
         let tools = tools.map_err(|error| {
             Failed(format!("the tools of Macs cannot be put into {}: {error}", directory.display()))
         })?;
-        Ok(Macs { tools: Arc::new(tools) })
+        let tools = Arc::new(tools);
+        let agents: Arc<dyn Agents> = tools.clone();
+        tools.runners.watch(Arc::downgrade(&agents));
+        Ok(Macs { tools })
+    }
+
+    /// The runners that agents on these Macs are registered as.
+    #[must_use]
+    pub fn runners(&self) -> &Runners {
+        &self.tools.runners
     }
 
     /// Whether the shells of these Macs are confined.
@@ -167,7 +182,7 @@ impl Tools {
             }
         }
         let confinement = Confinement::try_out(&directory)?;
-        Ok(Tools { directory, confinement, macs: Mutex::default(), service: Mutex::default() })
+        Ok(Tools { directory, confinement, macs: Mutex::default(), runners: Runners::default(), service: Mutex::default() })
     }
 
     fn socket(&self) -> PathBuf {

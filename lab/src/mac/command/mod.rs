@@ -21,6 +21,7 @@ use super::disk::{ADMIN, GROUPS, STAFF};
 use crate::clock::Time;
 
 mod base64;
+mod builders;
 mod codesign;
 mod curl;
 mod defaults;
@@ -95,6 +96,7 @@ type Run = fn(&mut Call) -> Outcome;
 /// The commands in Rust.
 const COMMANDS: &[(&str, Run)] = &[
     ("base64", base64::base64),
+    ("brew", builders::brew),
     ("chgrp", owner::chgrp),
     ("chown", owner::chown),
     ("codesign", codesign::codesign),
@@ -105,8 +107,11 @@ const COMMANDS: &[(&str, Run)] = &[
     ("hostname", system::hostname),
     ("id", directory::id),
     ("kill", process::kill),
+    ("lab-job", builders::job),
     ("lab-live", system::live),
     ("lab-owner", refined::owner),
+    ("lab-runner", builders::runner),
+    ("lab-svc", builders::service),
     ("launchctl", launchctl::launchctl),
     ("pgrep", process::pgrep),
     ("ps", process::ps),
@@ -119,9 +124,13 @@ const COMMANDS: &[(&str, Run)] = &[
     ("sudo", sudo::sudo),
     ("sw_vers", system::sw_vers),
     ("sysctl", system::sysctl),
+    ("tart", builders::tart),
     ("uname", system::uname),
     ("visudo", sudo::visudo),
     ("whoami", directory::whoami),
+    ("xcode-select", builders::xcode_select),
+    ("xcodebuild", builders::xcodebuild),
+    ("xcrun", builders::xcrun),
 ];
 
 /// The commands in shell.

@@ -57,7 +57,6 @@ fn the_sample_fleet_lacks_nothing_but_kinds() {
         told,
         [
             "unknown resource kind `macos_hostname`",
-            "unknown resource kind `macos_pf_anchor`",
             "unknown resource kind `macos_signed_binary`",
             "unknown resource kind `macos_launchd_service`",
         ]

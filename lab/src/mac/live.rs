@@ -6,6 +6,9 @@ use serde::Serialize;
 
 use super::builders::tart::Vm;
 use super::launchd::Launchd;
+use super::login::Login;
+use super::network::Network;
+use super::pf::Pf;
 use crate::clock::Time;
 
 /// The state of a Mac that is on.
@@ -21,6 +24,12 @@ pub(super) struct Live {
     pub(super) launchd: Launchd,
     /// The number of whoever is logged in at the screen: whose `gui` domain there is. Nobody at first.
     pub(super) aqua: Option<u32>,
+    /// The packet filter.
+    pub(super) pf: Pf,
+    /// Interfaces and routes.
+    pub(super) network: Network,
+    /// Who logs people in, who gets in, and what of the settings is in effect.
+    pub(super) login: Login,
     /// The VMs that run, by their names.
     pub(super) vms: BTreeMap<String, Vm>,
     /// What commands in shell noted.
@@ -28,8 +37,9 @@ pub(super) struct Live {
 }
 
 impl Live {
-    pub(super) fn new(boot_id: String, booted: Time) -> Live {
+    pub(super) fn new(boot_id: String, booted: Time, network: Network, login: Login) -> Live {
         let (kernel, notes) = (BTreeMap::new(), BTreeMap::new());
-        Live { boot_id, booted, kernel, launchd: Launchd::default(), aqua: None, vms: BTreeMap::new(), notes }
+        let (launchd, pf) = (Launchd::default(), Pf::at_boot());
+        Live { boot_id, booted, kernel, launchd, aqua: None, pf, network, login, vms: BTreeMap::new(), notes }
     }
 }

@@ -188,7 +188,13 @@ impl Tools {
             }
         }
         let confinement = Confinement::try_out(&directory)?;
-        Ok(Tools { directory, confinement, macs: Mutex::default(), runners: Runners::default(), service: Mutex::default() })
+        Ok(Tools {
+            directory,
+            confinement,
+            macs: Mutex::default(),
+            runners: Runners::default(),
+            service: Mutex::default(),
+        })
     }
 
     fn socket(&self) -> PathBuf {

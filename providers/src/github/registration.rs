@@ -24,8 +24,11 @@ impl Registration {
     /// Reads `.runner`: JSON after the mark that .NET writes before text, its keys in either spelling.
     pub(super) fn read(content: &[u8]) -> Option<Registration> {
         let text = String::from_utf8_lossy(content).into_owned();
-        let Ok(Value::Object(all)) = serde_json::from_str(text.trim_start_matches('\u{feff}')) else { return None };
-        let find = |key: &str| all.iter().find(|(known, _)| known.eq_ignore_ascii_case(key)).map(|(_, value)| value);
+        let Ok(Value::Object(all)) = serde_json::from_str(text.trim_start_matches('\u{feff}')) else {
+            return None;
+        };
+        let find =
+            |key: &str| all.iter().find(|(known, _)| known.eq_ignore_ascii_case(key)).map(|(_, value)| value);
         let text = |key: &str| find(key).and_then(Value::as_str).map(str::to_owned);
         Some(Registration {
             id: find("agentId").and_then(Value::as_i64),
@@ -39,7 +42,9 @@ impl Registration {
 impl Note {
     pub(super) fn read(content: &[u8]) -> Note {
         let text = String::from_utf8_lossy(content).into_owned();
-        let value = |key: &str| text.lines().find_map(|line| Some(line.strip_prefix(key)?.strip_prefix(' ')?.to_owned()));
+        let value = |key: &str| {
+            text.lines().find_map(|line| Some(line.strip_prefix(key)?.strip_prefix(' ')?.to_owned()))
+        };
         let labels = value("labels").unwrap_or_default();
         Note {
             source: value("source"),
@@ -52,7 +57,8 @@ impl Note {
 
 /// Whether a version is as new as another, or newer.
 pub(super) fn is_as_new(version: &str, wanted: &str) -> bool {
-    let numbers = |text: &str| text.split('.').map(|part| part.parse::<u64>().unwrap_or_default()).collect::<Vec<_>>();
+    let numbers =
+        |text: &str| text.split('.').map(|part| part.parse::<u64>().unwrap_or_default()).collect::<Vec<_>>();
     numbers(version) >= numbers(wanted)
 }
 
@@ -88,7 +94,11 @@ mod tests {
 
     #[test]
     fn an_agent_that_renewed_itself_is_new_enough() {
-        assert!(is_as_new("2.336.0", "2.336.0") && is_as_new("2.1000.0", "2.336.0") && is_as_new("3.0", "2.336.0"));
+        assert!(
+            is_as_new("2.336.0", "2.336.0")
+                && is_as_new("2.1000.0", "2.336.0")
+                && is_as_new("3.0", "2.336.0")
+        );
         assert!(!is_as_new("2.335.9", "2.336.0") && !is_as_new("", "2.0"));
     }
 }

@@ -11,7 +11,7 @@ use fleet_engine::resource::{At, Change, Disruption, Edge, Error, Resource, Touc
 
 use super::registration::{Note, Registration, is_as_new};
 use crate::cure;
-use crate::host::common::{named, normal_digest, regular};
+use crate::host::common::{is_another, named, normal_digest, regular};
 
 const PROCEDURE: &str = include_str!("runner.sh");
 const REMOVE: &str = include_str!("runner_remove.sh");
@@ -79,7 +79,7 @@ pub(super) struct Runner {
     /// Its name there.
     name: String,
     /// Its labels, beside those that every runner has. Every repository that may use the runner finds it by them.
-    #[fleet(default = Vec::new())]
+    #[fleet(default = Vec::<String>::new())]
     labels: Vec<String>,
     /// The directory for work, in that of the agent.
     #[fleet(default = "_work")]
@@ -120,7 +120,8 @@ impl Resource for Runner {
         let refuse = |attribute: &str, message: &str| Err(Misfit::new(attribute, message));
         crate::host::common::check_path(&self.directory)
             .map_err(|misfit| Misfit { attribute: "directory".into(), ..misfit })?;
-        let is_word = |word: &str| !word.is_empty() && !word.starts_with('-') && !word.contains(char::is_control);
+        let is_word =
+            |word: &str| !word.is_empty() && !word.starts_with('-') && !word.contains(char::is_control);
         if !is_word(&self.user) || self.user == "root" || self.user.contains(['/', ' ']) {
             return refuse("user", "the name of a user is needed; the agent refuses root");
         }
@@ -191,15 +192,16 @@ impl HostKind for Runner {
         };
         let settings = content(0, ".runner")?;
         let is_installed = reply.path(4)?.is_some();
-        if settings.is_none() && !is_installed {
+        let is_nowhere = settings.is_none() && !is_installed;
+        if is_nowhere || is_another(at, |a, b| a.directory == b.directory) {
             return Ok(None);
         }
         let registration = settings.as_deref().and_then(Registration::read);
         let note = content(1, ".fleet-runner")?.map(|content| Note::read(&content)).unwrap_or_default();
         let path = content(2, ".path")?.map(|content| String::from_utf8_lossy(&content).trim().to_owned());
         let service = reply.output(6)?;
-        let trouble = unregistered(registration.as_ref(), &note, reply.path(3)?.is_some())
-            .or_else(|| idle(service));
+        let trouble =
+            unregistered(registration.as_ref(), &note, reply.path(3)?.is_some()).or_else(|| idle(service));
         let is_ours = trouble.as_deref().is_none_or(|trouble| !trouble.starts_with(UNREGISTERED));
         let known = registration.clone().filter(|_| is_ours);
         // An agent that renewed itself has its programs behind a link that is named after the version.
@@ -299,7 +301,8 @@ impl Runner {
     fn needs_registration(&self, from: &Runner) -> bool {
         let is_lost = from.trouble.as_deref().is_some_and(|trouble| trouble.starts_with(UNREGISTERED));
         is_lost
-            || (&self.url, &self.name, &self.labels, &self.work) != (&from.url, &from.name, &from.labels, &from.work)
+            || (&self.url, &self.name, &self.labels, &self.work)
+                != (&from.url, &from.name, &from.labels, &from.work)
     }
 }
 
@@ -342,7 +345,8 @@ fn idle(output: &Output) -> Option<String> {
         Some("running") => None,
         state => {
             let state = state.unwrap_or("unknown").to_owned();
-            let last = value("last exit code").map(|code| format!(", last exit code = {code}")).unwrap_or_default();
+            let last =
+                value("last exit code").map(|code| format!(", last exit code = {code}")).unwrap_or_default();
             Some(format!("its agent does not run: launchd says: state = {state}{last}"))
         }
     }
@@ -378,18 +382,24 @@ mod tests {
         let mut from = sample();
         change(&mut from);
         let steps = sample().steps(Change::Update { from }).unwrap();
-        let Step { act: Act::Procedure { arguments, input, .. }, .. } = steps.last()? else { panic!("{steps:?}") };
+        let Step { act: Act::Procedure { arguments, input, .. }, .. } = steps.last()? else {
+            panic!("{steps:?}")
+        };
         assert!(!arguments.iter().any(|argument| argument.contains("hunter2")));
         Some((arguments[9].clone(), arguments[10].clone(), input.0.len()))
     }
 
     #[test]
     fn it_is_registered_only_if_that_is_needed() {
-        let did = |installs: &str, registers: &str, read: usize| Some((installs.into(), registers.into(), read));
+        let did =
+            |installs: &str, registers: &str, read: usize| Some((installs.into(), registers.into(), read));
         assert_eq!(done(|_| {}), None);
         assert_eq!(done(|it| it.soak = 1), None);
         assert_eq!(done(|it| it.path = "/bin".into()), did("no", "no", 0));
-        assert_eq!(done(|it| it.trouble = Some("its LaunchAgent x is not loaded".into())), did("no", "no", 0));
+        assert_eq!(
+            done(|it| it.trouble = Some("its LaunchAgent x is not loaded".into())),
+            did("no", "no", 0)
+        );
         assert_eq!(done(|it| it.version = "2.335.0".into()), did("yes", "no", 0));
         assert_eq!(done(|it| it.labels = Vec::new()), did("no", "yes", 7));
         assert_eq!(done(|it| it.trouble = Some(format!("{UNREGISTERED}: x"))), did("no", "yes", 7));

@@ -113,7 +113,6 @@ if [ "$installs" = yes ] && [ ! -e "$dir/config.sh" ]; then
 fi
 if [ "$registers" = yes ]; then
   idle
-  rm -f -- "$note"
   register
   unload
   if service; then rm -f -- "$R$list" "$dir/.service"; fi
@@ -123,8 +122,17 @@ if [ "$installs" = yes ]; then
   unload
   install
   # What the service starts is a copy.
-  if [ -e "$dir/bin/runsvc.sh" ]; then as_user cp -f -- "$dir/bin/runsvc.sh" "$dir/runsvc.sh"; fi
+  if [ -e "$dir/bin/runsvc.sh" ]; then
+    { rm -f -- "$dir/runsvc.sh" && as_user cp -- "$dir/bin/runsvc.sh" "$dir/runsvc.sh"; } || fail "what its service starts cannot be renewed"
+  fi
 fi
+
+# What GitHub knows and the files do not say is noted beside them, with the registration that it is about.
+id=$(sed -n 's/.*"[aA]gentId": *\([0-9]*\).*/\1/p' "$dir/.runner" | head -n 1)
+{
+  printf 'source %s\nversion %s\nlabels %s\nagent %s\n' "$source" "$version" "$labels" "$id" >"$note.new" && chown "$user:staff" "$note.new" &&
+    mv -f -- "$note.new" "$note"
+} || fail "what was registered cannot be noted"
 
 if ! service || [ ! -e "$R$list" ]; then
   rm -f -- "$dir/.service"
@@ -169,10 +177,3 @@ while :; do
   sleep 1
   n=$((n + 1))
 done
-
-# What GitHub knows and the files do not say is noted beside them, with the registration that it is about.
-id=$(sed -n 's/.*"[aA]gentId": *\([0-9]*\).*/\1/p' "$dir/.runner" | head -n 1)
-{
-  printf 'source %s\nversion %s\nlabels %s\nagent %s\n' "$source" "$version" "$labels" "$id" >"$note.new" && chown "$user:staff" "$note.new" &&
-    mv -f -- "$note.new" "$note"
-} || fail "what was registered cannot be noted"

@@ -58,13 +58,13 @@ pub(super) struct Brew {
     /// The SHA-256 of `source`: as it was published, or `filesha256` of its path.
     source_sha256: Option<String>,
     /// The names of packages, with their taps before them where those are not Homebrew's own.
-    #[fleet(default = Vec::new())]
+    #[fleet(default = Vec::<String>::new())]
     packages: Vec<String>,
     /// The taps, such as `hashicorp/tap`.
-    #[fleet(default = Vec::new())]
+    #[fleet(default = Vec::<String>::new())]
     taps: Vec<String>,
     /// The packages that stay at their versions.
-    #[fleet(default = Vec::new())]
+    #[fleet(default = Vec::<String>::new())]
     pins: Vec<String>,
     /// The versions of the packages, by their names.
     #[fleet(computed, follows = "packages")]
@@ -94,12 +94,16 @@ impl Resource for Brew {
         }
         let parts = |name: &str| (name.split('/').all(is_word), name.split('/').count());
         if !self.packages.iter().all(|name| matches!(parts(name), (true, 1 | 3))) {
-            return Err(Misfit::new("packages", "names are needed, such as \"jq\" or \"hashicorp/tap/packer\""));
+            return Err(Misfit::new(
+                "packages",
+                "names are needed, such as \"jq\" or \"hashicorp/tap/packer\"",
+            ));
         }
         if !self.taps.iter().all(|name| matches!(parts(name), (true, 2))) {
             return Err(Misfit::new("taps", "names are needed, such as \"hashicorp/tap\""));
         }
-        if let Some(pin) = self.pins.iter().find(|pin| !self.packages.iter().any(|name| bare(name) == **pin)) {
+        if let Some(pin) = self.pins.iter().find(|pin| !self.packages.iter().any(|name| bare(name) == **pin))
+        {
             return Err(Misfit::new("pins", format!("`{pin}` is not among the packages")));
         }
         self.source_sha256 = self.source_sha256.as_deref().map(normal_digest).transpose()?;
@@ -173,7 +177,8 @@ impl HostKind for Brew {
             gone.collect::<Vec<_>>().join(" ")
         };
         let nothing = || (Vec::new(), Vec::new(), Vec::new());
-        let (packages, taps, pins) = before.map_or_else(nothing, |from| (from.packages, from.taps, from.pins));
+        let (packages, taps, pins) =
+            before.map_or_else(nothing, |from| (from.packages, from.taps, from.pins));
         let old = [gone(&packages, &self.packages), gone(&taps, &self.taps), gone(&pins, &self.pins)];
         let new = [self.packages.join(" "), self.taps.join(" "), self.pins.join(" ")];
         steps.push(procedure(self.user, new, old));

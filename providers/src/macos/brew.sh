@@ -78,6 +78,8 @@ for p in $old_packages; do
 done
 for t in $old_taps; do
   ours "tap $t" || continue
+  # What is wanted may come from it.
+  case " $packages" in *" $t/"*) continue ;; esac
   if tapped "$t"; then q=$(brewed untap "$t") || fail "$t cannot be untapped: $q"; fi
   forgotten "tap $t"
 done

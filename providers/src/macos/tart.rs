@@ -86,7 +86,11 @@ impl Resource for Tart {
 
     fn edges() -> &'static [Edge] {
         // What is started by a service may start VMs.
-        &[Edge::After("macos_pf_anchor"), Edge::Before("macos_launchd_service"), Edge::Before("github_runner")]
+        &[
+            Edge::After("macos_pf_anchor"),
+            Edge::Before("macos_launchd_service"),
+            Edge::Before("github_runner"),
+        ]
     }
 }
 
@@ -133,7 +137,8 @@ impl HostKind for Tart {
         };
         let mut steps = Vec::new();
         if act == "replace" {
-            let digest = self.source_sha256.ok_or_else(|| Misfit::new("source_sha256", "a digest is needed"))?;
+            let digest =
+                self.source_sha256.ok_or_else(|| Misfit::new("source_sha256", "a digest is needed"))?;
             let archive = LocalFile { path: self.source, digest };
             steps.push(Step::new(Act::Directory { path: DIRECTORY.into(), keep: Keep::default() }));
             steps.push(Step::new(Act::Unpack { path: SENT.into(), archive, strip: 1 }));
@@ -158,9 +163,9 @@ fn wrapper_trouble(found: Option<&Found>) -> Option<String> {
         return Some(format!("its wrapper is not there: nobody finds `tart` without {WRAPPER}"));
     };
     match &found.what {
-        What::Link(_) => {
-            Some(format!("{WRAPPER} is a link: what is started through one has no signature of a bundle, and runs no VM"))
-        }
+        What::Link(_) => Some(format!(
+            "{WRAPPER} is a link: what is started through one has no signature of a bundle, and runs no VM"
+        )),
         What::File(file) if file.content.as_deref() == Some(WRAPPED) && found.mode & 0o111 == 0o111 => None,
         _ => Some(format!("{WRAPPER} is not the wrapper that starts the program in the bundle")),
     }

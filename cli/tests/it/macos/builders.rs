@@ -14,7 +14,8 @@ use super::Minis;
 /// Where runners are registered.
 pub(crate) const URL: &str = "https://github.com/example";
 /// The secrets of runners: one that GitHub takes, and one that it does not.
-const SECRETS: &str = "secret \"token\" {\n  from = \"file:token\"\n}\n\nsecret \"stale\" {\n  from = \"file:stale\"\n}\n";
+const SECRETS: &str =
+    "secret \"token\" {\n  from = \"file:token\"\n}\n\nsecret \"stale\" {\n  from = \"file:stale\"\n}\n";
 const LABEL: &str = "actions.runner.example.mini";
 const DIRECTORY: &str = "/opt/actions-runner";
 
@@ -53,7 +54,9 @@ pub(crate) fn prepare(minis: &Minis) {
     minis.site.write("runners.fleet.hcl", SECRETS);
     put_xcode(minis);
     minis.wait(async { minis.macs[0].begin_session(501) });
-    for directory in ["/usr/local/bin", "/usr/local/lib", "/Users/m1/Library/LaunchAgents", "/Users/m1/Library/Logs"] {
+    for directory in
+        ["/usr/local/bin", "/usr/local/lib", "/Users/m1/Library/LaunchAgents", "/Users/m1/Library/Logs"]
+    {
         fs::create_dir_all(minis.path(directory)).unwrap();
     }
 }
@@ -147,7 +150,10 @@ fn homebrew_has_what_is_wanted_and_loses_nothing_else() {
 "
         )
     };
-    let all = packages("[\"hashicorp/tap/packer\", \"crane\"]", "taps = [\"hashicorp/tap\"]\n    pins = [\"packer\"]");
+    let all = packages(
+        "[\"hashicorp/tap/packer\", \"crane\"]",
+        "taps = [\"hashicorp/tap\"]\n    pins = [\"packer\"]",
+    );
     minis.configure(&all);
     minis.apply();
     minis.check_converged("applied");
@@ -155,7 +161,7 @@ fn homebrew_has_what_is_wanted_and_loses_nothing_else() {
     for (change, field) in [
         ("brew uninstall crane", "packages"),
         ("brew unpin packer", "pins"),
-        ("brew untap hashicorp/tap", "taps"),
+        ("brew untap --force hashicorp/tap", "taps"),
     ] {
         minis.by_hand(change).ok();
         minis.check_plan(&[("macos_brew.build", &format!("update {field}"))]);
@@ -167,7 +173,10 @@ fn homebrew_has_what_is_wanted_and_loses_nothing_else() {
     minis.configure(&packages("[\"crane\", \"jq\"]", ""));
     minis.apply();
     minis.check_converged("fewer");
-    assert_eq!(minis.by_hand("brew list --versions; brew tap; brew list --pinned").ok(), "crane 0.20.6\njq 1.8.1\n");
+    assert_eq!(
+        minis.by_hand("brew list --versions; brew tap; brew list --pinned").ok(),
+        "crane 0.20.6\njq 1.8.1\n"
+    );
     minis.destroy();
     assert_eq!(minis.by_hand("brew list --versions").ok(), "jq 1.8.1\n");
     minis.by_hand("brew uninstall jq").ok();
@@ -247,17 +256,19 @@ fn a_newer_agent_takes_the_place_of_the_old_one() {
     minis.configure(&runner(RUNNER));
     minis.apply();
     let id = minis.runners().list(URL)[0].client.clone();
-    let newer = runner(RUNNER).replace("actions-runner-osx-arm64", "newer-runner").replace("2.336.0", "2.337.0");
+    let newer =
+        runner(RUNNER).replace("actions-runner-osx-arm64", "newer-runner").replace("2.336.0", "2.337.0");
     minis.configure(&newer);
     minis.apply();
     minis.check_converged("newer");
     let runners = minis.runners().list(URL);
     assert!(runners[0].online && runners[0].client == id, "it was registered again");
     // One that renewed itself is new enough.
-    minis.as_root(&format!(
-        "cd $FLEET_ROOT{DIRECTORY} && mv bin bin.2.338.0 && ln -s {DIRECTORY}/bin.2.338.0 bin"
-    ))
-    .ok();
+    minis
+        .as_root(&format!(
+            "cd $FLEET_ROOT{DIRECTORY} && mv bin bin.2.338.0 && ln -s {DIRECTORY}/bin.2.338.0 bin"
+        ))
+        .ok();
     minis.check_converged("renewed by itself");
 }
 
@@ -354,7 +365,9 @@ fn a_builder_of_images() {
     minis.apply();
     minis.check_converged("applied");
     assert!(minis.runners().list(URL)[0].online);
-    assert!(minis.by_hand(&format!("lab-job {DIRECTORY} packer")).ok().ends_with("/opt/homebrew/bin/packer\n"));
+    assert!(
+        minis.by_hand(&format!("lab-job {DIRECTORY} packer")).ok().ends_with("/opt/homebrew/bin/packer\n")
+    );
     assert_eq!(minis.read("/etc/zshenv"), "export BUILD_CACHE=/opt/build-cache\n");
     minis.destroy();
 }

@@ -16,7 +16,9 @@ fn script(text: &str) -> Vec<u8> {
 /// `tart.tar.gz`: a bundle.
 #[must_use]
 pub fn tart(version: &str) -> Vec<Packed> {
-    let list = format!("<plist version=\"1.0\"><dict><key>CFBundleShortVersionString</key><string>{version}</string></dict></plist>\n");
+    let list = format!(
+        "<plist version=\"1.0\"><dict><key>CFBundleShortVersionString</key><string>{version}</string></dict></plist>\n"
+    );
     vec![
         ("tart.app/Contents/Info.plist".into(), 0o644, list.into_bytes()),
         ("tart.app/Contents/MacOS/tart".into(), 0o755, program(version, "com.github.cirruslabs.tart")),
@@ -41,8 +43,16 @@ pub fn runner(version: &str) -> Vec<Packed> {
     vec![
         named("./config.sh", 0o755, script(include_str!("config.sh"))),
         named("./env.sh", 0o755, script("#!/bin/sh\nexec lab-runner env\n")),
-        named("./run.sh", 0o755, script("#!/bin/sh\ncd \"$(dirname \"$0\")\" && exec ./bin/Runner.Listener run \"$@\"\n")),
-        named("./bin/Runner.Listener", 0o755, script(&include_str!("listener.sh").replace("VERSION", version))),
+        named(
+            "./run.sh",
+            0o755,
+            script("#!/bin/sh\ncd \"$(dirname \"$0\")\" && exec ./bin/Runner.Listener run \"$@\"\n"),
+        ),
+        named(
+            "./bin/Runner.Listener",
+            0o755,
+            script(&include_str!("listener.sh").replace("VERSION", version)),
+        ),
         named("./bin/runsvc.sh", 0o755, program(version, "runsvc.sh")),
         named("./externals/node20/bin/node", 0o755, program("20", "node")),
     ]

@@ -79,6 +79,13 @@ impl Homebrew {
         names_in(&self.prefix.join("Cellar"))
     }
 
+    /// The packages that came from a tap.
+    pub(in crate::mac) fn installed_from(&self, tap: &str) -> Vec<String> {
+        let from_it =
+            |name: &String| FORMULAE.iter().any(|(known, formula, _)| *known == tap && formula == name);
+        self.installed().into_iter().filter(from_it).collect()
+    }
+
     pub(in crate::mac) fn pinned(&self) -> Vec<String> {
         names_in(&self.prefix.join("var/homebrew/pinned"))
     }

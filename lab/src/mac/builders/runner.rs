@@ -77,7 +77,9 @@ impl<'a> Agent<'a> {
         }
         let needed = |name: &str| {
             let missing = || {
-                Complaint(format!("Invalid configuration provided for {name}. Terminating unattended configuration."))
+                Complaint(format!(
+                    "Invalid configuration provided for {name}. Terminating unattended configuration."
+                ))
             };
             given.get(name).filter(|value| !value.is_empty()).cloned().ok_or_else(missing)
         };
@@ -126,7 +128,9 @@ impl<'a> Agent<'a> {
         }
         for name in [".runner", ".credentials", ".credentials_rsaparams"] {
             match fs::remove_file(self.file(name)) {
-                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(Complaint(error.to_string())),
+                Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                    return Err(Complaint(error.to_string()));
+                }
                 _ => {}
             }
         }
@@ -156,7 +160,8 @@ impl<'a> Agent<'a> {
             return Err(failed(&format!("error: exists {}", list.display())));
         }
         let logs = home.join("Library/Logs").join(&label);
-        let make = |path: &Path| fs::create_dir_all(self.mac.root().join(path.strip_prefix("/").unwrap_or(path)));
+        let make =
+            |path: &Path| fs::create_dir_all(self.mac.root().join(path.strip_prefix("/").unwrap_or(path)));
         let copied = make(&home.join("Library/LaunchAgents"))
             .and_then(|()| make(&logs))
             .and_then(|()| fs::copy(self.file("bin/runsvc.sh"), self.file("runsvc.sh")))
@@ -178,7 +183,10 @@ impl<'a> Agent<'a> {
     /// Where a job finds a program: in the directories that were kept for it.
     pub(in crate::mac) fn find_for_job(&self, program: &str) -> Option<PathBuf> {
         let path = fs::read_to_string(self.file(".path")).unwrap_or_default();
-        let mut places = path.trim().split(':').map(|place| self.mac.root().join(place.trim_start_matches('/')).join(program));
+        let mut places = path
+            .trim()
+            .split(':')
+            .map(|place| self.mac.root().join(place.trim_start_matches('/')).join(program));
         places.find(|place| place.exists())
     }
 }
@@ -228,9 +236,10 @@ impl Agents for Tools {
         let agent = Agent::at(&mac, &mac.root().join(directory.trim_start_matches('/')));
         let program = format!("{directory}/runsvc.sh");
         let live = mac.live();
-        let runs = live.iter().flat_map(|live| live.launchd.processes()).any(|(target, process)| {
-            target.starts_with("gui/") && process.program == program
-        });
+        let runs = live
+            .iter()
+            .flat_map(|live| live.launchd.processes())
+            .any(|(target, process)| target.starts_with("gui/") && process.program == program);
         runs && agent.client().as_deref() == Some(client)
     }
 }

@@ -53,7 +53,8 @@ impl Tart {
         };
         let shown = program.display().to_string();
         let place = mac.root().join(program.strip_prefix("/").unwrap_or(&program));
-        let file = fs::read(&place).map_err(|_| Unable(format!("{shown}: No such file or directory"), 127))?;
+        let file =
+            fs::read(&place).map_err(|_| Unable(format!("{shown}: No such file or directory"), 127))?;
         // The kernel ends what is not signed.
         signature::admit(mac, &place, &file).ok_or_else(|| Unable("Killed: 9".into(), 137))?;
         let version = program::version_of(&file);
@@ -76,7 +77,10 @@ impl Tart {
         let mut live = mac.live();
         let Some(live) = &mut *live else { return Err(Unable("Killed: 9".into(), 137)) };
         if live.aqua.is_none() || live.aqua != uid.map(|(_, uid)| uid) {
-            return Err(Unable("Virtualization is not available because no graphic console is available".into(), 1));
+            return Err(Unable(
+                "Virtualization is not available because no graphic console is available".into(),
+                1,
+            ));
         }
         if live.vms.contains_key(name) {
             return Err(Unable(format!("VM \"{name}\" is already running!"), 2));
@@ -127,7 +131,10 @@ mod tests {
         let check = |text: &str, expected: Option<&str>| {
             assert_eq!(started_by(text), expected.map(PathBuf::from), "{text}");
         };
-        check("#!/bin/sh\nexec /a/tart.app/Contents/MacOS/tart \"$@\"\n", Some("/a/tart.app/Contents/MacOS/tart"));
+        check(
+            "#!/bin/sh\nexec /a/tart.app/Contents/MacOS/tart \"$@\"\n",
+            Some("/a/tart.app/Contents/MacOS/tart"),
+        );
         check("#!/bin/sh\nexec \"/a/b\" \"$@\"\n", Some("/a/b"));
         check("#!/bin/sh\n", None);
         check("exec tart\n", None);

@@ -47,13 +47,14 @@ pub(super) fn tart(call: &mut Call) -> Outcome {
 
 fn list_vms(call: &mut Call, as_json: bool) -> Outcome {
     let names = vms_of(&call.mac, &call.user);
-    let running: Vec<String> =
-        call.mac.live().iter().flat_map(|live| live.vms.keys().cloned()).collect();
+    let running: Vec<String> = call.mac.live().iter().flat_map(|live| live.vms.keys().cloned()).collect();
     let state = |name: &String| if running.contains(name) { "running" } else { "stopped" };
     if as_json {
         let all: Vec<_> = names
             .iter()
-            .map(|name| json!({"Name": name, "Source": "local", "State": state(name), "Size": 20, "Disk": 50}))
+            .map(
+                |name| json!({"Name": name, "Source": "local", "State": state(name), "Size": 20, "Disk": 50}),
+            )
             .collect();
         return call.say(format!("{:#}\n", serde_json::Value::from(all)));
     }
@@ -71,7 +72,10 @@ pub(super) fn brew(call: &mut Call) -> Outcome {
         _ => {}
     }
     if call.is_root() {
-        return Err(said("Error: Running Homebrew as root is extremely dangerous and no longer supported.", 1));
+        return Err(said(
+            "Error: Running Homebrew as root is extremely dangerous and no longer supported.",
+            1,
+        ));
     }
     let read_only = matches!(words[..], ["list", ..] | ["tap"]);
     if !read_only && call.mac.disk().owner(brew.prefix()).0 != call.uid() {
@@ -87,10 +91,17 @@ pub(super) fn brew(call: &mut Call) -> Outcome {
             brew.tap(tap).map_err(failed)?;
             call.say(format!("==> Tapping {tap}\n"))
         }
-        ["untap", tap] => match brew.taps().iter().any(|known| known == tap) {
-            true => brew.untap(tap).map_err(failed).and_then(|()| ended(0)),
-            false => Err(said(format!("Error: No available tap {tap}."), 1)),
-        },
+        ["untap", tap] | ["untap", "--force", tap] => {
+            if !brew.taps().iter().any(|known| known == tap) {
+                return Err(said(format!("Error: No available tap {tap}."), 1));
+            }
+            let used = brew.installed_from(tap);
+            if !used.is_empty() && words.len() == 2 {
+                let text = "because it contains the following installed formulae or casks:";
+                return Err(said(format!("Error: Refusing to untap {tap} {text}\n{}", used.join("\n")), 1));
+            }
+            brew.untap(tap).map_err(failed).and_then(|()| ended(0))
+        }
         ["list", "--pinned"] => call.say(lines(brew.pinned())),
         ["list", "--versions"] => {
             let all = brew.installed().into_iter();
@@ -159,7 +170,8 @@ pub(super) fn xcode_select(call: &mut Call) -> Outcome {
             let root = call.mac.root().display().to_string();
             let path = path.strip_prefix(&root).unwrap_or(path);
             let developer = xcode::developer(&call.mac, path);
-            let developer = developer.ok_or_else(|| failed(format!("invalid developer directory '{path}'")))?;
+            let developer =
+                developer.ok_or_else(|| failed(format!("invalid developer directory '{path}'")))?;
             xcode::select(&call.mac, Some(&developer)).map_err(|error| failed(reason(&error)))?;
             ended(0)
         }
@@ -173,9 +185,7 @@ pub(super) fn xcode_select(call: &mut Call) -> Outcome {
 
 /// The version of the Xcode that is selected, and its build.
 fn selected_version(call: &Call, tool: &str) -> Result<(String, String), Failure> {
-    let none = || {
-        said("xcode-select: note: No developer tools were found, requesting install.", 1)
-    };
+    let none = || said("xcode-select: note: No developer tools were found, requesting install.", 1);
     let developer = xcode::selected(&call.mac).ok_or_else(none)?;
     xcode::version(&call.mac, &developer).ok_or_else(|| {
         said(
@@ -287,11 +297,13 @@ pub(super) fn service(call: &mut Call) -> Outcome {
     let words = call.texts();
     let failed = |what: String| said(format!("Failed: {what}"), 1);
     let list = agent.service();
+    let uid = call.uid();
     let target = |list: &str| {
         let name = list.rsplit('/').next().unwrap_or_default();
-        format!("gui/{}/{}", call.uid(), name.trim_end_matches(".plist"))
+        format!("gui/{uid}/{}", name.trim_end_matches(".plist"))
     };
-    let runs = |target: &str| mac.live().as_ref().is_some_and(|live| live.launchd.services.contains_key(target));
+    let runs =
+        |target: &str| mac.live().as_ref().is_some_and(|live| live.launchd.services.contains_key(target));
     match (words.first().map(String::as_str), list) {
         (Some("install"), _) => {
             let user = call.user.clone();
@@ -301,7 +313,9 @@ pub(super) fn service(call: &mut Call) -> Outcome {
         (Some("start"), Some(list)) => {
             // `launchctl load -w`: who comes over SSH has no session with a screen.
             let domain::Refused(number, why) = INPUT_OUTPUT;
-            let text = format!("Load failed: {number}: {why}\nTry running `launchctl bootstrap` as root for richer errors.");
+            let text = format!(
+                "Load failed: {number}: {why}\nTry running `launchctl bootstrap` as root for richer errors."
+            );
             Err(said(format!("{text}\nFailed: failed to load {list}"), 1))
         }
         (Some("stop" | "uninstall"), Some(list)) if runs(&target(&list)) => {
@@ -319,14 +333,17 @@ pub(super) fn service(call: &mut Call) -> Outcome {
             call.say(format!("status {}:\n\n{list}\n\n{state}\n", target(&list)))
         }
         (Some("status"), None) => call.say("not installed\n"),
-        (Some("start" | "stop" | "uninstall"), None) => Err(failed("Must configure the service first".into())),
+        (Some("start" | "stop" | "uninstall"), None) => {
+            Err(failed("Must configure the service first".into()))
+        }
         _ => Err(said("Usage:\n./svc.sh [install, start, stop, status, uninstall]", 1)),
     }
 }
 
 /// `lab-job DIRECTORY PROGRAM`: a step of a job, as the agent in a directory runs it: by name.
 pub(super) fn job(call: &mut Call) -> Outcome {
-    let [directory, program] = &call.texts()[..] else { return Err(said("lab-job DIRECTORY PROGRAM", 64)) };
+    let words = call.texts();
+    let [directory, program] = &words[..] else { return Err(said("lab-job DIRECTORY PROGRAM", 64)) };
     let mac = call.mac.clone();
     let agent = Agent::at(&mac, &call.path(OsStr::new(directory)));
     match agent.find_for_job(program) {

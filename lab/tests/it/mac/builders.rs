@@ -83,7 +83,13 @@ async fn an_agent_the_old_way() {
     bench.world.clock.advance(Duration::from_secs(3601)).await;
     bench.fails(&configure(&late), 1, refused).await;
     assert_eq!(bench.world.macs.runners().list(URL), []);
-    bench.fails(&Bench::agent("sudo -n ./config.sh --url x --token y --unattended"), 1, "Must not run with sudo").await;
+    bench
+        .fails(
+            &Bench::agent("sudo -n ./config.sh --url x --token y --unattended"),
+            1,
+            "Must not run with sudo",
+        )
+        .await;
     bench.ok(&configure(&bench.token())).await;
     let made = bench.world.macs.runners().list(URL);
     assert!(made[0].token_was_visible && !made[0].online, "{made:?}");
@@ -103,9 +109,15 @@ async fn an_agent_the_old_way() {
     assert!(bench.world.macs.runners().list(URL)[0].online, "a session loads all agents");
     // Jobs have the PATH of whoever came over SSH.
     unpack(&bench.mac, "opt/homebrew", archive::homebrew(), 1);
-    bench.ok("sudo -n chown -R m1:admin \"$FLEET_ROOT/opt/homebrew\"; brew install hashicorp/tap/packer").await;
+    bench
+        .ok("sudo -n chown -R m1:admin \"$FLEET_ROOT/opt/homebrew\"; brew install hashicorp/tap/packer")
+        .await;
     bench.fails("lab-job /opt/actions-runner packer", 127, "packer: command not found").await;
-    bench.ok(&Bench::agent("printf '/opt/homebrew/bin:/usr/bin\\n' >.path; lab-job /opt/actions-runner packer")).await;
+    bench
+        .ok(&Bench::agent(
+            "printf '/opt/homebrew/bin:/usr/bin\\n' >.path; lab-job /opt/actions-runner packer",
+        ))
+        .await;
     // Its configuration goes only after its service.
     let removes = bench.world.macs.runners().token(URL, Purpose::Remove, bench.world.clock.time()).token;
     let remove = Bench::agent(&format!("./config.sh remove --token {removes}"));
@@ -123,12 +135,15 @@ async fn a_token_in_the_environment_is_seen_by_nobody() {
     let bench = Bench::new().await;
     unpack(&bench.mac, "opt/actions-runner", archive::runner("2.336.0"), 1);
     let token = bench.token();
-    let command = format!("ACTIONS_RUNNER_INPUT_TOKEN={token} ./config.sh --unattended --url {URL} --name mini");
+    let command =
+        format!("ACTIONS_RUNNER_INPUT_TOKEN={token} ./config.sh --unattended --url {URL} --name mini");
     bench.ok(&Bench::agent(&command)).await;
     let made = bench.world.macs.runners().list(URL);
     assert!(!made[0].token_was_visible, "{made:?}");
     assert_eq!(bench.ok(&Bench::agent("./bin/Runner.Listener --version")).await, "2.336.0\n");
-    bench.fails(&Bench::agent("./config.sh --unattended --surprise"), 1, "Unrecognized command-line input").await;
+    bench
+        .fails(&Bench::agent("./config.sh --unattended --surprise"), 1, "Unrecognized command-line input")
+        .await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -138,7 +153,9 @@ async fn tart_runs_vms_only_from_its_bundle() {
     unpack(&bench.mac, "usr/local/lib", archive::tart("2.32.1"), 0);
     fs::create_dir_all(bench.mac.root().join("usr/local/bin")).unwrap();
     let program = "/usr/local/lib/tart.app/Contents/MacOS/tart";
-    bench.ok(&format!("ln -s {program} \"$FLEET_ROOT/usr/local/bin/tart\"; mkdir -p ~/.tart/vms/sonoma")).await;
+    bench
+        .ok(&format!("ln -s {program} \"$FLEET_ROOT/usr/local/bin/tart\"; mkdir -p ~/.tart/vms/sonoma"))
+        .await;
     assert_eq!(bench.ok("tart --version").await, "2.32.1\n");
     bench.fails("tart run sonoma", 1, "com.apple.security.virtualization").await;
     bench.ok(&format!("cd \"$FLEET_ROOT/usr/local/bin\" && rm tart && printf '#!/bin/sh\\nexec {program} \"$@\"\\n' >tart")).await;
@@ -177,6 +194,7 @@ async fn homebrew_refuses_root_and_what_it_does_not_know() {
     bench.ok("brew pin packer").await;
     assert_eq!(bench.ok("brew list --pinned").await, "packer\n");
     bench.fails("brew list --versions wget", 1, "").await;
+    bench.fails("brew untap hashicorp/tap", 1, "Refusing to untap hashicorp/tap").await;
     bench.ok("brew unpin packer && brew uninstall packer jq && brew untap hashicorp/tap").await;
     assert_eq!(bench.ok("brew tap; brew list --versions; brew list --pinned").await, "");
 }
@@ -185,7 +203,9 @@ async fn homebrew_refuses_root_and_what_it_does_not_know() {
 async fn xcode_comes_with_an_image_alone() {
     let bench = Bench::new().await;
     bench.fails("xcode-select -p", 2, "Unable to get active developer directory").await;
-    bench.fails("sudo -n xcode-select --switch /Applications/Xcode.app", 1, "invalid developer directory").await;
+    bench
+        .fails("sudo -n xcode-select --switch /Applications/Xcode.app", 1, "invalid developer directory")
+        .await;
     let with = Install { os_name: "macos-tahoe-26.3-xcode".into(), ..bench.world.install() };
     bench.mac.install(with).await.unwrap();
     bench.mac.boot(None).await.unwrap();
@@ -195,7 +215,9 @@ async fn xcode_comes_with_an_image_alone() {
     assert_eq!(bench.ok("xcode-select -p").await, "/Applications/Xcode.app/Contents/Developer\n");
     bench.fails("xcode-select --switch /Applications/Xcode.app", 1, "must be run as root").await;
     assert!(bench.ok("xcodebuild -version").await.starts_with("Xcode 26.3\n"));
-    bench.fails("xcodebuild -license check", 69, "You have not agreed to the Xcode license agreements.").await;
+    bench
+        .fails("xcodebuild -license check", 69, "You have not agreed to the Xcode license agreements.")
+        .await;
     bench.fails("xcrun --find swift", 69, "You have not agreed").await;
     bench.ok("sudo -n xcodebuild -license accept && xcodebuild -license check").await;
     assert!(bench.ok("xcrun --find swift").await.ends_with("/usr/bin/swift\n"));

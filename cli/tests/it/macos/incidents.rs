@@ -75,7 +75,7 @@ impl Scenario {
         for (path, text) in self.files("on the mac") {
             minis.put(path, sign(text.trim_end().as_bytes(), "a.out"), 0o755);
         }
-        if self.says("source = \"./modules/tart-kubelet\"") {
+        if self.says("\"./modules/tart-kubelet\"") {
             builders::copy_module(&minis, "tart-kubelet");
         }
         if self.all("builder").first() == Some(&"yes") {

@@ -78,7 +78,8 @@ pub(super) fn brew(call: &mut Call) -> Outcome {
         ));
     }
     let read_only = matches!(words[..], ["list", ..] | ["tap"]);
-    if !read_only && call.mac.disk().owner(brew.prefix()).0 != call.uid() {
+    let (owner, _) = call.mac.disk().owner(brew.prefix());
+    if !read_only && owner != call.uid() {
         let text = "Error: The following directories are not writable by your user:\n/opt/homebrew";
         return Err(said(text, 1));
     }

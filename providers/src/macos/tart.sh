@@ -16,7 +16,7 @@ fail() {
 }
 
 # The VMs that run, whoever started them, by their names.
-running() { ps -A -ww -o args= | sed -n 's,^\([^ ]*/\)\{0,1\}tart  *run  *\(.*\)$,\2,p' | tr '\n' ' '; }
+running() { ps -A -ww -o args= | sed -n 's!^\([^ ]*/\)\{0,1\}tart  *run  *\(.*\)$!\2!p' | tr '\n' ' '; }
 
 if [ "$act" = replace ]; then
   # cure no-swap-under-vms

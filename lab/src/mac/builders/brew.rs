@@ -124,7 +124,7 @@ impl Homebrew {
         fs::set_permissions(&program, fs::Permissions::from_mode(0o755))?;
         let link = self.prefix.join("bin").join(name);
         match fs::remove_file(&link) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
             _ => symlink(format!("../Cellar/{name}/{version}/bin/{name}"), link),
         }
     }

@@ -3,6 +3,7 @@
 use std::net::IpAddr;
 
 use fleet_cli::Exit;
+use fleet_lab::machine::Machine;
 
 use super::Minis;
 
@@ -126,6 +127,27 @@ fn each_field_of_an_anchor_that_changes_in_the_file_is_planned_alone() {
     }
     assert!(!minis.path("/etc/pf.anchors/ci.runners").exists());
     assert!(!minis.read("/etc/pf.conf").contains("ci.runners"));
+}
+
+#[test]
+fn a_minute_and_a_start_bring_it_back() {
+    let minis = Minis::of(1);
+    minis.let_sudo();
+    minis.configure(EGRESS);
+    minis.apply();
+    let is_back = |about: &str| {
+        // The daemon runs on the lab's clock, which goes much faster than this one.
+        let mut tries = (0..600).map(|_| std::thread::sleep(std::time::Duration::from_millis(50)));
+        assert!(tries.any(|()| !passes(&minis, TO_PRIVATE)), "{about}: {}", minis.live());
+    };
+    minis.as_root("pfctl -a tuist.runners -F all").ok();
+    is_back("flushed");
+    minis.wait(async {
+        minis.macs[0].halt().await.unwrap();
+        minis.macs[0].boot(None).await.unwrap();
+    });
+    is_back("started anew");
+    minis.check_converged("started anew");
 }
 
 #[test]

@@ -39,9 +39,8 @@ pub(super) fn ifconfig(call: &mut Call) -> Outcome {
 pub(super) fn route(call: &mut Call) -> Outcome {
     let usage = || Failure { text: "usage: route [-dnqtv] command [[modifiers] args]".into(), status: 64 };
     let words = call.texts();
-    let to = match words.iter().map(String::as_str).collect::<Vec<_>>()[..] {
-        ["-n", "get", to] | ["get", to] => to,
-        _ => return Err(usage()),
+    let (["-n", "get", to] | ["get", to]) = words.iter().map(String::as_str).collect::<Vec<_>>()[..] else {
+        return Err(usage());
     };
     let address: Option<IpAddr> = match to {
         "default" => Some(std::net::Ipv4Addr::new(198, 51, 100, 1).into()),

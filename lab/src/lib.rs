@@ -6,8 +6,9 @@
 //! 4. `world/`: the books, the machines behind them, and what happens between them
 //! 5. [`machine`]: what a vendor does to a machine; [`mac`]: machines, each with its own root directory and tree of
 //!    commands, behind an SSH server
-//! 6. [`fault`]: what goes wrong on purpose; [`log`]: every request that came
-//! 7. `control.rs`: the lab's own address, and [`Remote`], its client; `http.rs`, `disk.rs`
+//! 6. [`runners`]: who runs jobs for GitHub, shared by all Macs
+//! 7. [`fault`]: what goes wrong on purpose; [`log`]: every request that came
+//! 8. `control.rs`: the lab's own address, and [`Remote`], its client; `http.rs`, `disk.rs`
 
 mod begin;
 pub mod clock;
@@ -20,6 +21,7 @@ pub mod log;
 pub mod mac;
 pub mod machine;
 mod remote;
+pub mod runners;
 pub mod scaleway;
 mod serve;
 mod world;

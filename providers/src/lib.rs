@@ -9,12 +9,14 @@ use fleet_engine::schema::Sort;
 mod backends;
 pub mod core;
 pub mod cure;
+pub mod github;
 pub mod host;
 pub mod macos;
 mod mode;
 pub mod scaleway;
 
 pub use self::core::Core;
+pub use self::github::Github;
 pub use self::host::{Host, Static};
 pub use self::macos::Macos;
 pub use self::scaleway::Scaleway;
@@ -25,5 +27,11 @@ pub use self::scaleway::Scaleway;
 pub fn builtin(directory: PathBuf, environment: &BTreeMap<String, String>) -> Registry {
     let registry = host::reach::with_reach(backends::with_backends(Registry::new()));
     let registry = registry.with_entry(Sort::Pool, "scaleway", scaleway::pool::pool());
-    registry.with(Core::new(directory)).with(Host).with(Static).with(Macos).with(Scaleway::new(environment))
+    registry
+        .with(Core::new(directory))
+        .with(Host)
+        .with(Static)
+        .with(Macos)
+        .with(Github)
+        .with(Scaleway::new(environment))
 }

@@ -124,6 +124,14 @@ pub enum Tool {
     ApfsVolumes,
     /// `diskutil info`: a volume.
     Volume,
+    /// `tart --version`, as jobs and services find it.
+    TartVersion,
+    /// `xcode-select -p`: the developer directory that is selected.
+    XcodeSelected,
+    /// `xcodebuild -license check`: whether the licence of the Xcode that is selected was accepted.
+    XcodeLicence,
+    /// The service of an agent of GitHub Actions, by the directory of the agent and its user.
+    RunnerService,
 }
 
 /// An argument that a tool can only take as the name of something: no option, no assignment.
@@ -294,7 +302,9 @@ impl Tool {
             Tool::Scutil => "scutil --get",
             Tool::Launchctl => "launchctl print",
             Tool::LaunchctlDisabled => "launchctl print-disabled",
-            Tool::ServiceProcess => "sh -c",
+            Tool::ServiceProcess | Tool::TartVersion | Tool::RunnerService => "sh -c",
+            Tool::XcodeSelected => "xcode-select -p",
+            Tool::XcodeLicence => "xcodebuild -license check",
             Tool::CodesignVerify => "codesign -v",
             Tool::CodesignDisplay => "codesign -dvvv",
             Tool::Health => "curl -fsS -m 5 -o /dev/null",
@@ -345,6 +355,8 @@ impl Tool {
     pub fn script(self) -> Option<&'static str> {
         match self {
             Tool::ServiceProcess => Some(include_str!("service_process.sh")),
+            Tool::TartVersion => Some(include_str!("tart_version.sh")),
+            Tool::RunnerService => Some(include_str!("runner_service.sh")),
             _ => None,
         }
     }

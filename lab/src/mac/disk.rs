@@ -211,6 +211,7 @@ impl Disk {
         let public = installation.host_key().map_err(io::Error::other)?.public_key().to_openssh();
         let public = public.map_err(io::Error::other)?;
         make_file(&root.join("private/etc/ssh/ssh_host_ed25519_key.pub"), &format!("{public}\n"), 0o644)?;
+        super::builders::xcode::install(&root, &install.os_name)?;
         installation.own(&root, (0, WHEEL))?;
         installation.own(&root.join("Applications"), (0, ADMIN))?;
         installation.own(&home, (501, STAFF))?;

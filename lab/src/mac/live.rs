@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+use super::builders::tart::Vm;
 use super::launchd::Launchd;
 use super::login::Login;
 use super::network::Network;
@@ -29,6 +30,8 @@ pub(super) struct Live {
     pub(super) network: Network,
     /// Who logs people in, who gets in, and what of the settings is in effect.
     pub(super) login: Login,
+    /// The VMs that run, by their names.
+    pub(super) vms: BTreeMap<String, Vm>,
     /// What commands in shell noted.
     pub(super) notes: BTreeMap<String, String>,
 }
@@ -37,6 +40,6 @@ impl Live {
     pub(super) fn new(boot_id: String, booted: Time, network: Network, login: Login) -> Live {
         let (kernel, notes) = (BTreeMap::new(), BTreeMap::new());
         let (launchd, pf) = (Launchd::default(), Pf::at_boot());
-        Live { boot_id, booted, kernel, launchd, aqua: None, pf, network, login, notes }
+        Live { boot_id, booted, kernel, launchd, aqua: None, pf, network, login, vms: BTreeMap::new(), notes }
     }
 }

@@ -7,8 +7,9 @@
 //! 5. [`confine`]: what keeps a Mac's shells inside its root directory
 //! 6. [`launchd`](mod@launchd): services and what they run; [`boot`]: what happens at a start; [`pf`] and [`network`]: the
 //!    packet filter, interfaces and routes
-//! 7. [`command`]: the simulated commands of macOS
-//! 8. [`call`] and [`stand_in`](mod@stand_in): how a command that a shell starts reaches the lab, where it is carried out
+//! 7. [`builders`]: what Macs that build have: VMs, Homebrew, Xcode, the agent of GitHub Actions
+//! 8. [`command`]: the simulated commands of macOS
+//! 9. [`call`] and [`stand_in`](mod@stand_in): how a command that a shell starts reaches the lab, where it is carried out
 //!
 //! ## Where paths lead
 //!
@@ -42,8 +43,10 @@ use tokio::net::UnixListener;
 use tokio::task::JoinHandle;
 
 use crate::machine::{Blueprint, Factory, Failed, Machine};
+use crate::runners::{Agents, Runners};
 
 mod boot;
+mod builders;
 mod call;
 mod channel;
 mod command;
@@ -59,6 +62,7 @@ mod ssh;
 mod stand_in;
 mod terminal;
 
+pub use builders::archive;
 pub use confine::Confinement;
 pub use host::Mac;
 pub use launchd::signature::sign;
@@ -84,6 +88,8 @@ pub(crate) struct Tools {
     directory: PathBuf,
     confinement: Confinement,
     macs: Mutex<BTreeMap<String, Weak<Mac>>>,
+    /// The runners of GitHub, which all Macs share.
+    runners: Runners,
     /// What takes the calls of commands.
     service: Mutex<Option<JoinHandle<()>>>,
 }
@@ -102,7 +108,16 @@ impl Macs {
         let tools = tools.map_err(|error| {
             Failed(format!("the tools of Macs cannot be put into {}: {error}", directory.display()))
         })?;
-        Ok(Macs { tools: Arc::new(tools) })
+        let tools = Arc::new(tools);
+        let agents: Arc<dyn Agents> = tools.clone();
+        tools.runners.watch(Arc::downgrade(&agents));
+        Ok(Macs { tools })
+    }
+
+    /// The runners that agents on these Macs are registered as.
+    #[must_use]
+    pub fn runners(&self) -> &Runners {
+        &self.tools.runners
     }
 
     /// Whether the shells of these Macs are confined.
@@ -173,7 +188,13 @@ impl Tools {
             }
         }
         let confinement = Confinement::try_out(&directory)?;
-        Ok(Tools { directory, confinement, macs: Mutex::default(), service: Mutex::default() })
+        Ok(Tools {
+            directory,
+            confinement,
+            macs: Mutex::default(),
+            runners: Runners::default(),
+            service: Mutex::default(),
+        })
     }
 
     fn socket(&self) -> PathBuf {

@@ -12,6 +12,7 @@ use fleet_engine::resource::Error;
 
 mod apfs_volume;
 mod auto_login;
+mod brew;
 mod defaults;
 mod hardening;
 mod hostname;
@@ -29,10 +30,12 @@ mod settings;
 mod signed_binary;
 mod software_update;
 mod sudoers;
+mod tart;
 #[cfg(test)]
 mod tests;
 mod vlan;
 mod vm_nat;
+mod xcode;
 
 /// The provider of what is on Macs alone.
 #[derive(Clone, Copy, Debug, Default)]
@@ -58,6 +61,7 @@ impl Provider for Macos {
     const ON_HOSTS: &'static [&'static dyn HostThing] = &[
         &OnHost::<apfs_volume::ApfsVolume>::KIND,
         &OnHost::<auto_login::AutoLogin>::KIND,
+        &OnHost::<brew::Brew>::KIND,
         &OnHost::<defaults::Defaults>::KIND,
         &OnHost::<hardening::Hardening>::KIND,
         &OnHost::<hostname::Hostname>::KIND,
@@ -70,8 +74,10 @@ impl Provider for Macos {
         &OnHost::<signed_binary::SignedBinary>::KIND,
         &OnHost::<software_update::SoftwareUpdate>::KIND,
         &OnHost::<sudoers::Sudoers>::KIND,
+        &OnHost::<tart::Tart>::KIND,
         &OnHost::<vlan::Vlan>::KIND,
         &OnHost::<vm_nat::VmNat>::KIND,
+        &OnHost::<xcode::Xcode>::KIND,
     ];
 
     async fn reader(&self, _: Settings) -> Result<(), Error> {

@@ -29,7 +29,11 @@ const PROCEDURES: &[(&str, &str)] = &[
     ("pf_arm", include_str!("pf_arm.sh")),
     ("pf_guard", include_str!("pf_guard.sh")),
     ("pf_remove", include_str!("pf_remove.sh")),
+    ("brew", include_str!("brew.sh")),
+    ("brew_bring", include_str!("brew_bring.sh")),
     ("signed_binary", include_str!("signed_binary.sh")),
+    ("tart", include_str!("tart.sh")),
+    ("xcode", include_str!("xcode.sh")),
     (
         "vm_nat",
         concat!("vms=a\nservice=b\nprivate=c\n", include_str!("vm_nat.sh"), include_str!("pf_arm.sh")),

@@ -9,8 +9,8 @@ use fleet_engine::schema::{Catalog, Place, Sort};
 use fleet_lab::mac::sign;
 use regex::Regex;
 
-use crate::macos::Minis;
 use crate::macos::minis::{CONNECTION, KEY, MAIN};
+use crate::macos::{Minis, builders};
 use crate::support::providers;
 
 /// An example, for a Mac of the lab.
@@ -52,6 +52,16 @@ fn prepare(minis: &Minis, example: &str) {
         match example.contains("macos_") {
             true => fs::write(source, sign(b"#!lab-program", "a.out")).unwrap(),
             false => drop(fs::copy(site.join("sent.tar.gz"), source).unwrap()),
+        }
+    }
+    if ["macos_tart", "macos_brew", "macos_xcode", "github_runner"]
+        .iter()
+        .any(|kind| example.contains(&format!("resource \"{kind}\"")))
+    {
+        builders::prepare(minis);
+        if example.contains("var.token") {
+            let token = minis.site.read("token");
+            minis.site.write("fleet.vars.hcl", &format!("token = \"{token}\"\n"));
         }
     }
 }

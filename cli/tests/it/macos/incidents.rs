@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use fleet_lab::mac::sign;
 
-use super::Minis;
+use super::{Minis, builders};
 
 /// One incident.
 #[derive(Debug, Default)]
@@ -50,6 +50,11 @@ impl Scenario {
         self.sections.iter().find(|(known, _)| known == name).map(|(_, text)| text.as_str())
     }
 
+    /// Whether something stands in any section.
+    fn says(&self, words: &str) -> bool {
+        self.sections.iter().any(|(_, text)| text.contains(words))
+    }
+
     /// Sections with a path after their names.
     fn files(&self, name: &str) -> impl Iterator<Item = (&str, &str)> {
         let start = format!("{name} ");
@@ -69,6 +74,12 @@ impl Scenario {
         }
         for (path, text) in self.files("on the mac") {
             minis.put(path, sign(text.trim_end().as_bytes(), "a.out"), 0o755);
+        }
+        if self.says("\"./modules/tart-kubelet\"") {
+            builders::copy_module(&minis, "tart-kubelet");
+        }
+        if self.all("builder").first() == Some(&"yes") {
+            builders::prepare(&minis);
         }
         if let Some(first) = self.section("first") {
             minis.configure(first);
@@ -106,6 +117,10 @@ impl Scenario {
                 }
                 _ => panic!("`apply fails` is said once"),
             }
+            if let Some(kept) = self.section("kept") {
+                let said = minis.as_root(kept);
+                assert_eq!(said.status, Some(0), "{said:?}");
+            }
             minis.configure(wish);
             minis.apply();
             minis.check_converged("in the end");
@@ -138,11 +153,13 @@ incidents! {
     crash_loop,
     disabled_service,
     hand_edited_property_list,
+    kubelet_flag_lost,
     loginwindow_gone,
     lost_vlan,
     no_op_kickstart,
     no_usr_local_bin,
     overwritten_in_place,
+    packer_not_found,
     pf_anchor_flushed,
     pf_anchor_not_called,
     pf_block_doubled,
@@ -150,9 +167,14 @@ incidents! {
     pf_tables_in_anchor,
     pf_tables_in_main,
     registered_too_often,
+    runner_left_over,
+    runner_loaded_over_ssh,
+    runner_token_refused,
     sealed_password,
+    tart_under_vms,
     unsigned_program,
     vm_nat_lost,
+    xcode_missing,
 }
 
 #[test]

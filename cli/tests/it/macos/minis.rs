@@ -10,6 +10,7 @@ use std::sync::Arc;
 use fleet_lab::clock::{Clock, Pace, Time};
 use fleet_lab::mac::{Mac, Macs};
 use fleet_lab::machine::{Blueprint, Install, Machine};
+use fleet_lab::runners::Runners;
 use serde_json::Value as Json;
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
@@ -49,7 +50,7 @@ pub(crate) struct Minis {
     pub(crate) clock: Clock,
     // What they need to go on.
     runtime: Runtime,
-    _factory: Macs,
+    factory: Macs,
     _directory: TempDir,
 }
 
@@ -123,7 +124,7 @@ impl Minis {
             })
             .collect();
         site.write("ssh_config", &config);
-        Minis { site, macs, clock, runtime, _factory: factory, _directory: directory }
+        Minis { site, macs, clock, runtime, factory, _directory: directory }
     }
 
     /// Lets the user become root without a password, on all of them.
@@ -133,6 +134,11 @@ impl Minis {
             fs::write(&rule, "m1 ALL=(ALL) NOPASSWD: ALL\n").unwrap();
             fs::set_permissions(rule, fs::Permissions::from_mode(0o440)).unwrap();
         }
+    }
+
+    /// The runners of GitHub that agents on them are registered as.
+    pub(crate) fn runners(&self) -> &Runners {
+        self.factory.runners()
     }
 
     /// Where something lies on the first.

@@ -5,6 +5,7 @@
 //! 3. [`launchd`]: services and signed binaries
 //! 4. [`pf`]: the packet filter
 //! 5. [`login`] and [`login_incidents`]: who is logged in, who may become root, and how a Mac is set
+//! 6. [`builders`]: Tart, Homebrew, Xcode, runners, and the modules that put them together
 //!
 //! ## How a test uses them
 //!
@@ -23,6 +24,7 @@
 //! moment that somebody waits for; so the waits of procedures cost nothing, and what races in reality races here. A Mac
 //! that is started anew waits for real seconds then: tests with reboots take [`Pace::Times`].
 
+pub(crate) mod builders;
 mod incidents;
 mod launchd;
 mod login;

@@ -21,6 +21,7 @@ use super::disk::{ADMIN, GROUPS, STAFF};
 use crate::clock::Time;
 
 mod base64;
+mod builders;
 mod codesign;
 mod curl;
 mod defaults;
@@ -102,6 +103,7 @@ type Run = fn(&mut Call) -> Outcome;
 /// The commands in Rust.
 const COMMANDS: &[(&str, Run)] = &[
     ("base64", base64::base64),
+    ("brew", builders::brew),
     ("chgrp", owner::chgrp),
     ("chown", owner::chown),
     ("codesign", codesign::codesign),
@@ -116,10 +118,13 @@ const COMMANDS: &[(&str, Run)] = &[
     ("ifconfig", network::ifconfig),
     ("kill", process::kill),
     ("killall", killall::killall),
+    ("lab-job", builders::job),
     ("lab-live", system::live),
     ("lab-owner", refined::owner),
     ("lab-packet", pfctl::packet),
+    ("lab-runner", builders::runner),
     ("lab-share-internet", pfctl::share_internet),
+    ("lab-svc", builders::service),
     ("launchctl", launchctl::launchctl),
     ("mdutil", settings::mdutil),
     ("nc", network::nc),
@@ -142,9 +147,13 @@ const COMMANDS: &[(&str, Run)] = &[
     ("sw_vers", system::sw_vers),
     ("sysctl", system::sysctl),
     ("systemsetup", settings::systemsetup),
+    ("tart", builders::tart),
     ("uname", system::uname),
     ("visudo", sudo::visudo),
     ("whoami", directory::whoami),
+    ("xcode-select", builders::xcode_select),
+    ("xcodebuild", builders::xcodebuild),
+    ("xcrun", builders::xcrun),
 ];
 
 /// The commands in shell.

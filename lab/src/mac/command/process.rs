@@ -10,8 +10,9 @@ use crate::mac::launchd::{Process, domain};
 /// The processes, as they are now.
 fn processes(call: &Call) -> Vec<Process> {
     let live = call.mac.live();
-    let mut found: Vec<Process> =
-        live.iter().flat_map(|live| live.launchd.processes()).map(|(_, process)| process.clone()).collect();
+    let services = live.iter().flat_map(|live| live.launchd.processes()).map(|(_, process)| process);
+    let vms = live.iter().flat_map(|live| live.vms.values()).map(|vm| &vm.process);
+    let mut found: Vec<Process> = services.chain(vms).cloned().collect();
     found.sort_by_key(|process| process.pid);
     found
 }

@@ -135,6 +135,11 @@ impl LabProgram {
     }
 }
 
+/// The version of a program of the lab; nothing if it is none.
+pub(in crate::mac) fn version_of(file: &[u8]) -> Option<String> {
+    LabProgram::read(file).map(|program| program.version)
+}
+
 /// Finds out what a job starts; how it ends at once, if it cannot be.
 pub(super) fn prepare(mac: &Arc<Mac>, job: &Job, user: &str) -> Result<Prepared, Exit> {
     let is_known = mac.users().iter().any(|(name, _)| name == user);

@@ -50,7 +50,7 @@ pub(in crate::mac) struct Process {
     /// When it was started.
     pub(in crate::mac) started: Time,
     /// How long it takes to end when it is asked to, in seconds.
-    pub(super) stops_after: u64,
+    pub(in crate::mac) stops_after: u64,
 }
 
 /// How something ended.

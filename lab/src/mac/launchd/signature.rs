@@ -70,7 +70,7 @@ impl Signature {
 }
 
 /// Whether the kernel lets a file run: the hash of its signature, or nothing if it ends it.
-pub(super) fn admit(mac: &Mac, path: &Path, file: &[u8]) -> Option<String> {
+pub(in crate::mac) fn admit(mac: &Mac, path: &Path, file: &[u8]) -> Option<String> {
     let identity = identity(path).ok()?;
     let found = Signature::of(file);
     let mut live = mac.live();

@@ -8,7 +8,9 @@
 //! 6. [`commands`]: what simulated commands say and refuse
 //! 7. [`launchd`]: services and code signatures
 //! 8. [`pf`]: the packet filter and its incidents
+//! 9. [`builders`]: Tart, Homebrew, Xcode, and the agent of GitHub Actions
 
+mod builders;
 mod commands;
 mod confined;
 mod launchd;

@@ -1,0 +1,373 @@
+//! Macs that build: Tart, Homebrew, Xcode, runners of GitHub Actions, and the modules that put them together.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::Command;
+
+use fleet_lab::mac::archive::{self, Packed};
+use fleet_lab::mac::sign;
+use fleet_lab::runners::Purpose;
+
+use super::Minis;
+
+/// Where runners are registered.
+pub(crate) const URL: &str = "https://github.com/example";
+/// The secrets of runners: one that GitHub takes, and one that it does not.
+const SECRETS: &str =
+    "secret \"token\" {\n  from = \"file:token\"\n}\n\nsecret \"stale\" {\n  from = \"file:stale\"\n}\n";
+const LABEL: &str = "actions.runner.example.mini";
+const DIRECTORY: &str = "/opt/actions-runner";
+
+/// Makes an archive beside the configuration.
+pub(crate) fn pack(minis: &Minis, name: &str, files: &[Packed]) {
+    let directory = tempfile::tempdir().unwrap();
+    for (path, mode, content) in files {
+        let place = directory.path().join(path);
+        fs::create_dir_all(place.parent().unwrap()).unwrap();
+        fs::write(&place, content).unwrap();
+        fs::set_permissions(place, fs::Permissions::from_mode(*mode)).unwrap();
+    }
+    let mut tar = Command::new("tar");
+    tar.arg("-czf").arg(minis.site.path().join(name)).arg("-C").arg(directory.path());
+    tar.args(fs::read_dir(directory.path()).unwrap().map(|entry| entry.unwrap().file_name()));
+    assert!(tar.status().unwrap().success());
+}
+
+/// Puts an Xcode on the first, as an image that has it does.
+pub(crate) fn put_xcode(minis: &Minis) {
+    let list = "<plist version=\"1.0\"><dict><key>CFBundleShortVersionString</key><string>26.3</string></dict></plist>";
+    minis.put("/Applications/Xcode.app/Contents/version.plist", list, 0o644);
+    fs::create_dir_all(minis.path("/Applications/Xcode.app/Contents/Developer/usr/bin")).unwrap();
+}
+
+/// What kinds here find beside the configuration and on the Mac: archives, tokens, Xcode, somebody at the screen.
+pub(crate) fn prepare(minis: &Minis) {
+    pack(minis, "tart.tar.gz", &archive::tart("2.32.1"));
+    pack(minis, "newer-tart.tar.gz", &archive::tart("2.33.0"));
+    pack(minis, "homebrew.tar.gz", &archive::homebrew());
+    pack(minis, "actions-runner-osx-arm64.tar.gz", &archive::runner("2.336.0"));
+    pack(minis, "newer-runner.tar.gz", &archive::runner("2.337.0"));
+    let token = minis.runners().token(URL, Purpose::Register, minis.clock.time());
+    minis.site.write("token", &token.token);
+    minis.site.write("stale", "ASTALETOKEN");
+    minis.site.write("runners.fleet.hcl", SECRETS);
+    put_xcode(minis);
+    minis.wait(async { minis.macs[0].begin_session(501) });
+    for directory in
+        ["/usr/local/bin", "/usr/local/lib", "/Users/m1/Library/LaunchAgents", "/Users/m1/Library/Logs"]
+    {
+        fs::create_dir_all(minis.path(directory)).unwrap();
+    }
+}
+
+/// Copies a module from the examples.
+pub(crate) fn copy_module(minis: &Minis, name: &str) {
+    let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/modules").join(name);
+    let text = fs::read_to_string(from.join("main.fleet.hcl")).unwrap();
+    minis.site.write(&format!("modules/{name}/main.fleet.hcl"), &text);
+}
+
+fn ready() -> Minis {
+    let minis = Minis::free();
+    prepare(&minis);
+    minis
+}
+
+fn tart(version: &str, source: &str) -> String {
+    format!(
+        "  resource \"macos_tart\" \"this\" {{
+    version       = \"{version}\"
+    source        = \"{source}\"
+    source_sha256 = filesha256(\"{source}\")
+  }}
+"
+    )
+}
+
+fn runner(more: &str) -> String {
+    format!(
+        "  resource \"github_runner\" \"this\" {{
+    user          = \"m1\"
+    url           = \"{URL}\"
+    name          = \"mini\"
+    source        = \"actions-runner-osx-arm64.tar.gz\"
+    source_sha256 = filesha256(\"actions-runner-osx-arm64.tar.gz\")
+    {more}  }}
+"
+    )
+}
+
+const RUNNER: &str = "labels  = [\"bare-metal\", \"builder\"]
+    version = \"2.336.0\"
+    token   = secret.token
+";
+
+#[test]
+fn tart_is_a_bundle_behind_a_wrapper() {
+    let minis = ready();
+    let before = minis.snapshot();
+    minis.configure(&tart("2.32.1", "tart.tar.gz"));
+    minis.apply();
+    minis.check_converged("applied");
+    assert_eq!(minis.by_hand("tart --version").ok(), "2.32.1\n");
+    let wrapper = minis.path("/usr/local/bin/tart");
+    fs::write(&wrapper, "#!/bin/sh\nexec /somewhere/else \"$@\"\n").unwrap();
+    minis.check_plan(&[("macos_tart.this", "update trouble")]);
+    minis.apply();
+    minis.check_converged("wrapped");
+    fs::write(minis.path("/usr/local/lib/tart.app/Contents/Info.plist"), "x").unwrap();
+    minis.check_plan(&[("macos_tart.this", "update source_sha256")]);
+    minis.apply();
+    minis.check_converged("replaced");
+    minis.configure(&tart("2.33.0", "newer-tart.tar.gz"));
+    minis.check_plan(&[("macos_tart.this", "update source source_sha256 version")]);
+    minis.apply();
+    minis.check_converged("renewed");
+    // What it says of itself must be what is wanted.
+    minis.configure(&tart("2.34.0", "newer-tart.tar.gz"));
+    let failed = minis.fleet(&["apply", "--auto-approve"]).failed();
+    assert!(failed.contains("this Tart says that it is 2.33.0, and 2.34.0 is wanted"), "{failed}");
+    minis.configure(&tart("2.33.0", "newer-tart.tar.gz"));
+    minis.apply();
+    minis.destroy();
+    minis.check_same(&before, "destroyed");
+}
+
+#[test]
+fn homebrew_has_what_is_wanted_and_loses_nothing_else() {
+    let minis = ready();
+    let before = minis.snapshot();
+    let packages = |list: &str, rest: &str| {
+        format!(
+            "  resource \"macos_brew\" \"build\" {{
+    user          = \"m1\"
+    source        = \"homebrew.tar.gz\"
+    source_sha256 = filesha256(\"homebrew.tar.gz\")
+    packages      = {list}
+    {rest}
+  }}
+"
+        )
+    };
+    let all = packages(
+        "[\"hashicorp/tap/packer\", \"crane\"]",
+        "taps = [\"hashicorp/tap\"]\n    pins = [\"packer\"]",
+    );
+    minis.configure(&all);
+    minis.apply();
+    minis.check_converged("applied");
+    assert_eq!(minis.by_hand("brew list --versions").ok(), "crane 0.20.6\npacker 1.14.2\n");
+    for (change, field) in [
+        ("brew uninstall crane", "packages"),
+        ("brew unpin packer", "pins"),
+        ("brew untap --force hashicorp/tap", "taps"),
+    ] {
+        minis.by_hand(change).ok();
+        minis.check_plan(&[("macos_brew.build", &format!("update {field}"))]);
+        minis.apply();
+        minis.check_converged(change);
+    }
+    // What somebody else installed stays, and so does Homebrew with it.
+    minis.by_hand("brew install jq").ok();
+    minis.configure(&packages("[\"crane\", \"jq\"]", ""));
+    minis.apply();
+    minis.check_converged("fewer");
+    assert_eq!(
+        minis.by_hand("brew list --versions; brew tap; brew list --pinned").ok(),
+        "crane 0.20.6\njq 1.8.1\n"
+    );
+    minis.destroy();
+    assert_eq!(minis.by_hand("brew list --versions").ok(), "jq 1.8.1\n");
+    minis.by_hand("brew uninstall jq").ok();
+    minis.configure(&all);
+    minis.apply();
+    minis.destroy();
+    minis.check_same(&before, "destroyed");
+}
+
+#[test]
+fn xcode_is_selected_and_its_licence_accepted() {
+    let minis = ready();
+    minis.put("/Library/Developer/CommandLineTools/usr/bin/x", "", 0o644);
+    minis.configure("  resource \"macos_xcode\" \"this\" {}\n");
+    minis.apply();
+    minis.check_converged("applied");
+    assert!(minis.by_hand("xcodebuild -version && xcrun --find swift").ok().starts_with("Xcode 26.3\n"));
+    minis.as_root("xcode-select --switch /Library/Developer/CommandLineTools").ok();
+    minis.check_plan(&[("macos_xcode.this", "update selected")]);
+    minis.apply();
+    minis.check_converged("selected");
+    fs::remove_file(minis.path("/Library/Preferences/com.apple.dt.Xcode.plist")).unwrap();
+    minis.check_plan(&[("macos_xcode.this", "update licence")]);
+    minis.apply();
+    minis.check_converged("accepted");
+    fs::remove_dir_all(minis.path("/Applications/Xcode.app")).unwrap();
+    let planned = minis.plan();
+    assert!(planned.contains("order the Mac with the `macOS + Xcode` image"), "{planned}");
+    let failed = minis.fleet(&["apply", "--auto-approve"]).failed();
+    assert!(failed.contains("order the Mac with the `macOS + Xcode` image"), "{failed}");
+    minis.destroy();
+}
+
+#[test]
+fn a_runner_is_registered_and_online() {
+    let minis = ready();
+    let before = minis.snapshot();
+    minis.configure(&runner(RUNNER));
+    minis.apply();
+    minis.check_converged("applied");
+    let [made] = &minis.runners().list(URL)[..] else { panic!("{:?}", minis.runners().list(URL)) };
+    assert!(made.online && !made.token_was_visible, "{made:?}");
+    assert_eq!(made.labels, ["self-hosted", "macOS", "ARM64", "bare-metal", "builder"]);
+    assert!(minis.read("/opt/actions-runner/.path").starts_with("/usr/local/bin:/opt/homebrew/bin:"));
+    let token = minis.site.read("token");
+    let state = minis.fleet(&["state", "list"]).ok();
+    assert!(!state.contains(&token));
+    // Each thing that changes behind our back.
+    for (change, expected) in [
+        (format!("printf /bin >$FLEET_ROOT{DIRECTORY}/.path"), "update path"),
+        (format!("launchctl bootout gui/501/{LABEL}; sleep 3"), "update trouble"),
+        (format!("rm $FLEET_ROOT{DIRECTORY}/.credentials"), "update trouble"),
+        (format!("rm $FLEET_ROOT{DIRECTORY}/.runner"), "update trouble"),
+        (format!("sed -i s/builder/other/ $FLEET_ROOT{DIRECTORY}/.fleet-runner"), "update labels"),
+        (format!("sed -i s/2.336.0/2.335.0/ $FLEET_ROOT{DIRECTORY}/.fleet-runner"), "update version"),
+    ] {
+        minis.as_root(&change).ok();
+        minis.check_plan(&[("github_runner.this", expected)]);
+        minis.apply();
+        minis.check_converged(&change);
+        assert!(minis.runners().list(URL)[0].online, "{change}");
+    }
+    // Another name is another runner, with another service.
+    minis.configure(&runner(RUNNER).replace("\"mini\"", "\"maxi\""));
+    minis.apply();
+    minis.check_converged("renamed");
+    assert!(minis.runners().list(URL).iter().any(|runner| runner.name == "maxi" && runner.online));
+    assert!(!minis.path(&format!("/Users/m1/Library/LaunchAgents/{LABEL}.plist")).exists());
+    minis.as_root("rm -rf $FLEET_ROOT/Users/m1/Library/Logs/actions.runner.example.mini").ok();
+    minis.destroy();
+    minis.check_same(&before, "destroyed");
+}
+
+#[test]
+fn a_newer_agent_takes_the_place_of_the_old_one() {
+    let minis = ready();
+    minis.configure(&runner(RUNNER));
+    minis.apply();
+    let id = minis.runners().list(URL)[0].client.clone();
+    let newer =
+        runner(RUNNER).replace("actions-runner-osx-arm64", "newer-runner").replace("2.336.0", "2.337.0");
+    minis.configure(&newer);
+    minis.apply();
+    minis.check_converged("newer");
+    let runners = minis.runners().list(URL);
+    assert!(runners[0].online && runners[0].client == id, "it was registered again");
+    // One that renewed itself is new enough.
+    minis
+        .as_root(&format!(
+            "cd $FLEET_ROOT{DIRECTORY} && mv bin bin.2.338.0 && ln -s {DIRECTORY}/bin.2.338.0 bin"
+        ))
+        .ok();
+    minis.check_converged("renewed by itself");
+}
+
+#[test]
+fn without_a_session_nothing_is_claimed() {
+    let minis = ready();
+    minis.wait(async { minis.macs[0].end_session() });
+    minis.configure(&runner(RUNNER));
+    let failed = minis.fleet(&["apply", "--auto-approve"]).failed();
+    assert!(failed.contains("nobody is logged in at the screen"), "{failed}");
+    minis.wait(async { minis.macs[0].begin_session(501) });
+    minis.apply();
+    minis.check_converged("with a session");
+    assert!(minis.runners().list(URL)[0].online);
+}
+
+/// A Node with all flags.
+const KUBELET: &str = "  module \"node\" {
+    source               = \"./modules/tart-kubelet\"
+    node_name            = \"mini\"
+    binary               = \"build/tart-kubelet\"
+    binary_sha256        = filesha256(\"build/tart-kubelet\")
+    kubeconfig           = secret.token
+    node_labels          = { \"tuist.dev/fleet\" = \"builders\", \"a\" = \"b & c\" }
+    node_ip_source       = \"tailscale\"
+    provider_id          = \"scaleway://fr-par-1/1\"
+    disable_vm_gc        = true
+    vnc_relay_host       = \"relay\"
+    vnc_relay_port       = 5900
+    runner_cache_root    = \"/Volumes/cache\"
+    cache_volume_cap_gib = 28
+    cache_volume_cas_gib = 16
+  }
+";
+
+#[test]
+fn a_node_of_kubernetes() {
+    let minis = ready();
+    copy_module(&minis, "tart-kubelet");
+    minis.site.write("build/tart-kubelet", "");
+    let program = sign(b"#!lab-program\nversion=1\nlistens=8081\nneeds=/var/lib/tart-userdata\n", "a.out");
+    fs::write(minis.site.path().join("build/tart-kubelet"), program).unwrap();
+    minis.configure(KUBELET);
+    minis.apply();
+    minis.check_converged("applied");
+    let told = minis.as_root("launchctl print system/dev.fleet.tart-kubelet").ok();
+    let flags: Vec<&str> = told.lines().filter_map(|line| line.trim().strip_prefix("--")).collect();
+    assert_eq!(
+        flags,
+        [
+            "node-name=mini",
+            "kubeconfig=/etc/tart-kubelet/kubeconfig",
+            "host-cpu=8",
+            "host-memory-mb=14336",
+            "max-pods=3",
+            "node-labels=a=b & c,tuist.dev/fleet=builders",
+            "node-ip-source=tailscale",
+            "provider-id=scaleway://fr-par-1/1",
+            "disable-vm-gc",
+            "vnc-relay-host=relay",
+            "vnc-relay-port=5900",
+            "runner-cache-root=/Volumes/cache",
+            "cache-volume-cap-gib=28",
+            "cache-volume-cas-gib=16",
+        ]
+    );
+    let kept = minis.as_root("stat -f '%Sp %Su:%Sg' /etc/tart-kubelet/kubeconfig").ok();
+    assert_eq!(kept, "-rw------- m1:staff\n");
+    let bare: String = KUBELET.lines().take(6).map(|line| format!("{line}\n")).collect();
+    minis.configure(&format!("{bare}  }}\n"));
+    minis.apply();
+    minis.check_converged("without");
+    let told = minis.as_root("launchctl print system/dev.fleet.tart-kubelet").ok();
+    assert_eq!(told.lines().filter(|line| line.trim().starts_with("--")).count(), 5, "{told}");
+    minis.destroy();
+}
+
+#[test]
+fn a_builder_of_images() {
+    let minis = ready();
+    copy_module(&minis, "github-runner");
+    minis.configure(&format!(
+        "  module \"builder\" {{
+    source      = \"./modules/github-runner\"
+    name        = \"mini\"
+    url         = \"{URL}\"
+    token       = secret.token
+    runner      = {{ version = \"2.336.0\", source = \"actions-runner-osx-arm64.tar.gz\", sha256 = filesha256(\"actions-runner-osx-arm64.tar.gz\") }}
+    homebrew    = {{ source = \"homebrew.tar.gz\", sha256 = filesha256(\"homebrew.tar.gz\") }}
+    build_cache = {{ path = \"/opt/build-cache\", variable = \"BUILD_CACHE\" }}
+  }}
+"
+    ));
+    minis.apply();
+    minis.check_converged("applied");
+    assert!(minis.runners().list(URL)[0].online);
+    assert!(
+        minis.by_hand(&format!("lab-job {DIRECTORY} packer")).ok().ends_with("/opt/homebrew/bin/packer\n")
+    );
+    assert_eq!(minis.read("/etc/zshenv"), "export BUILD_CACHE=/opt/build-cache\n");
+    minis.destroy();
+}

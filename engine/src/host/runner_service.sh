@@ -1,0 +1,5 @@
+l=$(cat -- "${FLEET_ROOT-}$1/.service" 2>/dev/null) || exit 3
+u=$(id -u "$2") || exit
+l=${l##*/}
+printf 'label %s\n' "${l%.plist}"
+launchctl print "gui/$u/${l%.plist}"

@@ -1,0 +1,2 @@
+PATH=$PATH:/usr/local/bin
+tart --version

@@ -1,0 +1,96 @@
+# A Mac that builds images of VMs for GitHub Actions: Xcode, the tools of Homebrew, a cache that outlives jobs, and the runner.
+#
+# Labels of runners count for a whole organisation: a builder of another environment takes the jobs of this one.
+
+variable "name" {
+  description = "The name of the runner, which is that of the host"
+  type        = string
+}
+
+variable "url" {
+  description = "Where it is registered, such as https://github.com/example"
+  type        = string
+}
+
+variable "token" {
+  description = "A registration token, which GitHub gives for an hour. It is used only to register"
+  type        = string
+  sensitive   = true
+}
+
+variable "runner" {
+  description = "The archive of the agent: its version, where it lies on the machine that runs fleet, its SHA-256"
+  type        = object({ version = string, source = string, sha256 = string })
+}
+
+variable "homebrew" {
+  description = "An archive of Homebrew, for Macs without it"
+  type        = object({ source = string, sha256 = string })
+  default     = null
+}
+
+variable "user" {
+  description = "Who runs jobs: whoever is logged in at the screen"
+  type        = string
+  default     = "m1"
+}
+
+variable "labels" {
+  type    = list(string)
+  default = ["bare-metal", "macos", "vm-image-builder"]
+}
+
+variable "build_cache" {
+  description = "A directory that outlives jobs, and the variable that tells them of it"
+  type        = object({ path = string, variable = string })
+  default     = null
+}
+
+resource "macos_xcode" "this" {}
+
+resource "macos_brew" "this" {
+  user          = var.user
+  source        = try(var.homebrew.source, null)
+  source_sha256 = try(var.homebrew.sha256, null)
+  taps          = ["hashicorp/tap"]
+  packages      = ["hashicorp/tap/packer", "crane", "oras"]
+  pins          = ["packer"]
+}
+
+resource "host_directory" "cache" {
+  count = var.build_cache == null ? 0 : 1
+  path  = var.build_cache.path
+  owner = var.user
+  group = "staff"
+  sudo  = true
+}
+
+# The only file that shells read which nobody logged in with.
+resource "host_line" "cache" {
+  count    = var.build_cache == null ? 0 : 1
+  path     = "/etc/zshenv"
+  line     = "export ${var.build_cache.variable}=${host_directory.cache[0].path}"
+  matching = "export ${var.build_cache.variable}=.*"
+  sudo     = true
+}
+
+resource "github_runner" "this" {
+  user          = var.user
+  url           = var.url
+  name          = var.name
+  labels        = var.labels
+  version       = var.runner.version
+  source        = var.runner.source
+  source_sha256 = var.runner.sha256
+  token         = var.token
+}
+
+output "versions" {
+  description = "What Homebrew has installed"
+  value       = macos_brew.this.versions
+}
+
+output "service" {
+  description = "The name by which launchd knows the runner"
+  value       = github_runner.this.service
+}

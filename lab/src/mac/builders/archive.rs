@@ -1,0 +1,59 @@
+//! What lies in the archives that Tart, Homebrew and the agent of GitHub Actions are published as.
+
+use crate::mac::launchd::signature::sign;
+
+/// A file in an archive: its name there, its permission bits and its content.
+pub type Packed = (String, u32, Vec<u8>);
+
+fn program(version: &str, name: &str) -> Vec<u8> {
+    sign(format!("#!lab-program\nversion={version}\n").as_bytes(), name)
+}
+
+fn script(text: &str) -> Vec<u8> {
+    text.as_bytes().to_vec()
+}
+
+/// `tart.tar.gz`: a bundle.
+#[must_use]
+pub fn tart(version: &str) -> Vec<Packed> {
+    let list = format!(
+        "<plist version=\"1.0\"><dict><key>CFBundleShortVersionString</key><string>{version}</string></dict></plist>\n"
+    );
+    vec![
+        ("tart.app/Contents/Info.plist".into(), 0o644, list.into_bytes()),
+        ("tart.app/Contents/MacOS/tart".into(), 0o755, program(version, "com.github.cirruslabs.tart")),
+        ("tart.app/Contents/embedded.provisionprofile".into(), 0o644, b"profile".to_vec()),
+    ]
+}
+
+/// Homebrew, as its releases are packed.
+#[must_use]
+pub fn homebrew() -> Vec<Packed> {
+    let brew = |text: &str| script(&format!("#!/bin/bash\n# {text}\n"));
+    vec![
+        ("brew-4.6.20/bin/brew".into(), 0o755, brew("Homebrew")),
+        ("brew-4.6.20/Library/Homebrew/brew.sh".into(), 0o644, brew("the rest of Homebrew")),
+    ]
+}
+
+/// `actions-runner-osx-arm64-VERSION.tar.gz`: the agent.
+#[must_use]
+pub fn runner(version: &str) -> Vec<Packed> {
+    let named = |name: &str, mode: u32, content: Vec<u8>| (name.to_owned(), mode, content);
+    vec![
+        named("./config.sh", 0o755, script(include_str!("config.sh"))),
+        named("./env.sh", 0o755, script("#!/bin/sh\nexec lab-runner env\n")),
+        named(
+            "./run.sh",
+            0o755,
+            script("#!/bin/sh\ncd \"$(dirname \"$0\")\" && exec ./bin/Runner.Listener run \"$@\"\n"),
+        ),
+        named(
+            "./bin/Runner.Listener",
+            0o755,
+            script(&include_str!("listener.sh").replace("VERSION", version)),
+        ),
+        named("./bin/runsvc.sh", 0o755, program(version, "runsvc.sh")),
+        named("./externals/node20/bin/node", 0o755, program("20", "node")),
+    ]
+}

@@ -22,6 +22,7 @@ pub mod machine;
 mod remote;
 pub mod scaleway;
 mod serve;
+pub mod tailnet;
 mod world;
 
 pub use control::{CatalogueEdit, Move, ServerEdit};

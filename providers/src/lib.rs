@@ -13,11 +13,13 @@ pub mod host;
 pub mod macos;
 mod mode;
 pub mod scaleway;
+pub mod tailscale;
 
 pub use self::core::Core;
 pub use self::host::{Host, Static};
 pub use self::macos::Macos;
 pub use self::scaleway::Scaleway;
+pub use self::tailscale::Tailscale;
 
 /// All providers that come with fleet. Relative paths in their arguments start at `directory`; what their settings leave
 /// out may stand in environment variables.
@@ -25,5 +27,5 @@ pub use self::scaleway::Scaleway;
 pub fn builtin(directory: PathBuf, environment: &BTreeMap<String, String>) -> Registry {
     let registry = host::reach::with_reach(backends::with_backends(Registry::new()));
     let registry = registry.with_entry(Sort::Pool, "scaleway", scaleway::pool::pool());
-    registry.with(Core::new(directory)).with(Host).with(Static).with(Macos).with(Scaleway::new(environment))
+    registry.with(Core::new(directory)).with(Host).with(Static).with(Macos).with(Tailscale).with(Scaleway::new(environment))
 }

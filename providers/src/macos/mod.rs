@@ -10,8 +10,10 @@ use fleet_engine::kind::Kind;
 use fleet_engine::provider::Provider;
 use fleet_engine::resource::Error;
 
+pub(crate) mod daemon;
 mod job;
 mod launchd_service;
+mod node_exporter;
 mod pf_anchor;
 mod pf_parts;
 mod pf_ssh_guard;
@@ -44,6 +46,7 @@ impl Provider for Macos {
     const KINDS: &'static [&'static dyn Kind<(), ()>] = &[];
     const ON_HOSTS: &'static [&'static dyn HostThing] = &[
         &OnHost::<launchd_service::Service>::KIND,
+        &OnHost::<node_exporter::NodeExporter>::KIND,
         &OnHost::<pf_anchor::PfAnchor>::KIND,
         &OnHost::<pf_ssh_guard::PfSshGuard>::KIND,
         &OnHost::<signed_binary::SignedBinary>::KIND,

@@ -25,6 +25,7 @@ mod codesign;
 mod curl;
 mod defaults;
 mod directory;
+mod exporter;
 mod launchctl;
 mod network;
 mod options;
@@ -37,6 +38,7 @@ mod shasum;
 mod stat;
 mod sudo;
 mod system;
+mod tailscale;
 
 pub(super) use refined::names as refined;
 
@@ -50,6 +52,8 @@ pub(super) struct Call {
     pub(super) words: Vec<OsString>,
     /// By whom.
     pub(super) user: String,
+    /// For which service, by its label; for none, if it is empty.
+    pub(super) service: String,
     /// In which directory, as this machine names it.
     pub(super) directory: PathBuf,
     /// What it reads.
@@ -72,6 +76,8 @@ pub(super) enum Done {
         /// The program, and its words.
         words: Vec<OsString>,
     },
+    /// It goes on until somebody ends it.
+    Stay,
     /// It ends well at some time.
     Wait {
         /// When.
@@ -110,11 +116,14 @@ const COMMANDS: &[(&str, Run)] = &[
     ("kill", process::kill),
     ("lab-live", system::live),
     ("lab-owner", refined::owner),
+    ("lab-tailnet", tailscale::lab_tailnet),
     ("lab-packet", pfctl::packet),
     ("lab-share-internet", pfctl::share_internet),
     ("launchctl", launchctl::launchctl),
+    ("lsof", exporter::lsof),
     ("netstat", network::netstat),
     ("pfctl", pfctl::pfctl),
+    ("node_exporter", exporter::node_exporter),
     ("pgrep", process::pgrep),
     ("ps", process::ps),
     ("reboot", power::reboot),
@@ -129,6 +138,7 @@ const COMMANDS: &[(&str, Run)] = &[
     ("sysctl", system::sysctl),
     ("uname", system::uname),
     ("visudo", sudo::visudo),
+    ("tailscale", tailscale::tailscale),
     ("whoami", directory::whoami),
 ];
 

@@ -201,7 +201,7 @@ fn get_name(mac: &Mac, name: &str) -> Option<String> {
 }
 
 /// The name that the network sees.
-fn host_name(mac: &Mac) -> String {
+pub(super) fn host_name(mac: &Mac) -> String {
     let local = || get_name(mac, "LocalHostName").map(|name| format!("{name}.local"));
     get_name(mac, "HostName").or_else(local).unwrap_or_else(|| "Mac-mini.local".into())
 }

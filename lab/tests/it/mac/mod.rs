@@ -7,6 +7,7 @@
 //! 5. [`commands`]: what simulated commands say and refuse
 //! 6. [`launchd`]: services and code signatures
 //! 7. [`pf`]: the packet filter and its incidents
+//! 8. [`tailscale`]: Tailscale and exporters
 
 mod commands;
 mod confined;
@@ -15,4 +16,5 @@ mod life;
 mod login;
 mod pf;
 mod session;
+mod tailscale;
 mod world;

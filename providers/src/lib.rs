@@ -27,5 +27,11 @@ pub use self::tailscale::Tailscale;
 pub fn builtin(directory: PathBuf, environment: &BTreeMap<String, String>) -> Registry {
     let registry = host::reach::with_reach(backends::with_backends(Registry::new()));
     let registry = registry.with_entry(Sort::Pool, "scaleway", scaleway::pool::pool());
-    registry.with(Core::new(directory)).with(Host).with(Static).with(Macos).with(Tailscale).with(Scaleway::new(environment))
+    registry
+        .with(Core::new(directory))
+        .with(Host)
+        .with(Static)
+        .with(Macos)
+        .with(Tailscale)
+        .with(Scaleway::new(environment))
 }

@@ -271,7 +271,9 @@ impl Tool {
             Tool::Scutil => "scutil --get",
             Tool::Launchctl => "launchctl print",
             Tool::LaunchctlDisabled => "launchctl print-disabled",
-            Tool::ServiceProcess | Tool::Listeners | Tool::TailscaleStatus | Tool::TailscaleAddress => "sh -c",
+            Tool::ServiceProcess | Tool::Listeners | Tool::TailscaleStatus | Tool::TailscaleAddress => {
+                "sh -c"
+            }
             Tool::CodesignVerify => "codesign -v",
             Tool::CodesignDisplay => "codesign -dvvv",
             Tool::Health => "curl -fsS -m 5 -o /dev/null",

@@ -99,8 +99,9 @@ impl Resource for NodeExporter {
 
     fn normalize(&mut self) -> Result<(), Misfit> {
         self.source_sha256 = self.source_sha256.as_deref().map(normal_digest).transpose()?;
-        let is_name =
-            |name: &String| !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_');
+        let is_name = |name: &String| {
+            !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_')
+        };
         if !self.collectors.iter().all(is_name) {
             return Err(Misfit::new("collectors", "names of collectors are needed, such as \"cpu\""));
         }
@@ -223,7 +224,8 @@ impl NodeExporter {
     }
 
     fn daemon(&self) -> Daemon {
-        let arguments = [WRAPPER.to_owned(), self.port.to_string(), "--collector.disable-defaults".to_owned()];
+        let arguments =
+            [WRAPPER.to_owned(), self.port.to_string(), "--collector.disable-defaults".to_owned()];
         let collectors = self.collectors.iter().map(|name| format!("--collector.{name}"));
         let arguments = arguments.into_iter().chain(collectors).collect();
         Daemon::new(LABEL, arguments, "/var/log/fleet-node-exporter.log", self.timeout)
@@ -235,7 +237,9 @@ impl NodeExporter {
         let stray = seen.listens.iter().find(|place| Some(*place) != wanted.as_ref());
         if let Some(stray) = stray.filter(|_| cure::is_there("see-public-listener")) {
             return Some(match &wanted {
-                Some(wanted) => format!("it listens at {stray}, and not at {wanted} alone: others than the tailnet reach it there"),
+                Some(wanted) => format!(
+                    "it listens at {stray}, and not at {wanted} alone: others than the tailnet reach it there"
+                ),
                 None => format!("it listens at {stray}, and this host is in no tailnet"),
             });
         }
@@ -303,7 +307,8 @@ mod tests {
         let check = |listens: &[&str], tailnet: Option<&str>, expected: &str| {
             let listens: Vec<String> = listens.iter().map(|place| (*place).to_owned()).collect();
             let tailnet = tailnet.map(str::to_owned);
-            let seen = Seen { is_wrapped: true, runs: Some(None), process: &sound, listens: &listens, tailnet };
+            let seen =
+                Seen { is_wrapped: true, runs: Some(None), process: &sound, listens: &listens, tailnet };
             let found = sample().find_trouble(Some(&binary), &seen).unwrap_or_default();
             assert!(found.contains(expected) && found.is_empty() == expected.is_empty(), "{found}");
         };

@@ -138,7 +138,10 @@ impl Resource for Device {
         let is_tag = |tag: &String| tag.strip_prefix("tag:").is_some_and(is_label);
         match &mut self.tags {
             Some(tags) if !tags.iter().all(is_tag) => {
-                return refuse("tags", "a tag is `tag:` and small letters, digits and `-`, such as \"tag:ci\"");
+                return refuse(
+                    "tags",
+                    "a tag is `tag:` and small letters, digits and `-`, such as \"tag:ci\"",
+                );
             }
             Some(tags) => {
                 tags.sort();
@@ -249,9 +252,8 @@ impl HostKind for Device {
         let trouble = from.as_ref().and_then(|from| from.trouble.clone());
         let is_installed = from.as_ref().is_some_and(|from| from.source_sha256 == self.source_sha256);
         let of_daemon = trouble.as_deref().and_then(|trouble| trouble.strip_prefix(DAEMON));
-        let is_running = is_installed
-            && of_daemon.is_none()
-            && from.as_ref().is_some_and(|from| from.port == self.port);
+        let is_running =
+            is_installed && of_daemon.is_none() && from.as_ref().is_some_and(|from| from.port == self.port);
         let is_joined = is_running
             && from.as_ref().is_some_and(|from| {
                 trouble.is_none()
@@ -269,7 +271,8 @@ impl HostKind for Device {
         }
         if !is_running {
             if cure::is_there("state-directory") {
-                let keep = Keep { mode: Some(0o700), owner: Some("root".into()), group: Some("wheel".into()) };
+                let keep =
+                    Keep { mode: Some(0o700), owner: Some("root".into()), group: Some("wheel".into()) };
                 steps.push(Step::new(Act::Directory { path: STATE.into(), keep }).as_root());
             }
             steps.extend(self.daemon().restart(of_daemon)?);
@@ -285,7 +288,8 @@ impl HostKind for Device {
     fn remove(observed: Device) -> Result<Vec<Step>, Error> {
         let procedure =
             |script| Step::new(Act::Procedure { script, arguments: Vec::new(), input: Bytes::default() });
-        let mut steps = vec![procedure(cure::procedure(GUARD)), procedure(include_str!("device_leave.sh")).as_root()];
+        let mut steps =
+            vec![procedure(cure::procedure(GUARD)), procedure(include_str!("device_leave.sh")).as_root()];
         steps.extend(observed.daemon().remove()?);
         steps.push(procedure(include_str!("device_clear.sh")).as_root());
         Ok(steps)
@@ -312,7 +316,9 @@ impl Device {
         let runs = runs.unwrap_or_else(|| Some("launchd does not know it: it is not loaded".to_owned()));
         match runs {
             Some(trouble) if trouble.contains("EX_CONFIG") && !has_state => {
-                return Some(format!("{DAEMON}launchd cannot start it (EX_CONFIG): the directory of its state, {STATE}, is missing"));
+                return Some(format!(
+                    "{DAEMON}launchd cannot start it (EX_CONFIG): the directory of its state, {STATE}, is missing"
+                ));
             }
             Some(trouble) => return Some(format!("{DAEMON}{trouble}")),
             None => {}
@@ -323,7 +329,9 @@ impl Device {
         };
         if !status.is_in() && cure::is_there("see-backend-state") {
             let state = if status.backend.is_empty() { "NoState" } else { &status.backend };
-            return Some(format!("{OUT} ({state}): it was logged out or removed there, or its own key expired"));
+            return Some(format!(
+                "{OUT} ({state}): it was logged out or removed there, or its own key expired"
+            ));
         }
         let (called, hostname) = (status.called()?, status.hostname()?);
         (called != hostname)
@@ -419,7 +427,8 @@ mod tests {
         refused(|it| it.auth_key = Some("hunter2".into()), "auth_key");
         refused(|it| it.hostname = "Mini.A".into(), "hostname");
         refused(|it| it.trouble = Some("x".into()), "trouble");
-        let mut tagged_by_its_key = Device { tags: None, auth_key: Some("tskey-auth-x\n".into()), ..sample() };
+        let mut tagged_by_its_key =
+            Device { tags: None, auth_key: Some("tskey-auth-x\n".into()), ..sample() };
         tagged_by_its_key.normalize().unwrap();
         let secret = Device { auth_key: Some("hunter2".into()), ..sample() }.normalize().unwrap_err();
         assert!(!secret.to_string().contains("hunter2"));

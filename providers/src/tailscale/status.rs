@@ -100,13 +100,19 @@ mod tests {
         let text = "routes true\n{\"BackendState\":\"Running\",\"Self\":{\"ID\":\"n1\",\"HostName\":\"a\",\"DNSName\":\"a-1.x.ts.net.\",\
                     \"TailscaleIPs\":[\"fd7a::1\",\"100.64.0.1\"],\"Tags\":[\"tag:b\",\"tag:a\"]},\"Peer\":null}";
         let status = Status::read(&said(text)).unwrap();
-        assert_eq!((status.hostname(), status.called(), status.fqdn()), (Some("a"), Some("a-1"), Some("a-1.x.ts.net")));
+        assert_eq!(
+            (status.hostname(), status.called(), status.fqdn()),
+            (Some("a"), Some("a-1"), Some("a-1.x.ts.net"))
+        );
         assert_eq!((status.node_id(), status.ipv4()), (Some("n1"), Some("100.64.0.1")));
         assert_eq!(status.tags(), ["tag:a", "tag:b"]);
         assert!(status.accept_routes);
         let out = text.replace("Running", "NeedsLogin").replace("routes true", "routes ");
         let status = Status::read(&said(&out)).unwrap();
-        assert_eq!((status.is_in(), status.hostname(), status.ipv4(), status.accept_routes), (false, None, None, false));
+        assert_eq!(
+            (status.is_in(), status.hostname(), status.ipv4(), status.accept_routes),
+            (false, None, None, false)
+        );
     }
 
     #[test]

@@ -40,6 +40,7 @@ use crate::provider::Readers;
 use crate::seal::Recipes;
 use crate::state::Recorded;
 
+pub(crate) use apart::is_quarantined;
 pub(crate) use compare::{next_number, with_marks};
 pub use hosts::way_to;
 pub(crate) use ignore::ignore;

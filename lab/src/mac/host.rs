@@ -18,12 +18,13 @@ use super::Tools;
 use super::boot::AT_BOOT;
 use super::disk::{Disk, Installation};
 use super::live::Live;
+use super::login::{self, Login};
 use super::network::{Network, is_of_tailnet};
 use super::pf::{Packet, Verdict};
 use super::ssh;
 use super::stand_in::{MAC, SOCKET};
 use crate::clock::{Clock, Time};
-use crate::machine::{Blueprint, Failed, Install, Machine};
+use crate::machine::{Blueprint, Disturbance, Failed, Install, Machine};
 
 /// How long a Mac that shuts down takes to do so.
 const SHUTDOWN: Duration = Duration::from_secs(3);
@@ -388,7 +389,8 @@ impl Mac {
         let Some(mac) = self.this.upgrade() else { return Ok(()) };
         let boot_id = uuid::Uuid::new_v4().to_string().to_uppercase();
         let network = Network::at_boot(self.blueprint.ip, self.ssh_peer());
-        *self.live() = Some(Live::new(boot_id, self.blueprint.clock.time(), network));
+        let login = Login::begin(&self.root);
+        *self.live() = Some(Live::new(boot_id, self.blueprint.clock.time(), network, login));
         self.turns.fetch_add(1, Ordering::AcqRel);
         let starting = mac.clone();
         let started = tokio::task::spawn_blocking(move || AT_BOOT.iter().for_each(|part| part(&starting)));
@@ -478,6 +480,26 @@ impl Machine for Mac {
 
     fn is_up(&self) -> bool {
         self.live().is_some()
+    }
+
+    fn disturb(&self, disturbance: Disturbance) -> Result<(), Failed> {
+        if !self.is_up() {
+            return Err(Failed(format!("the Mac {} is off", self.blueprint.id)));
+        }
+        match disturbance {
+            Disturbance::FillBacklog => login::sshd::fill(self),
+            Disturbance::HangUp => {
+                if let Some(mac) = self.this.upgrade() {
+                    login::loginwindow::hang_up(&mac);
+                }
+            }
+            Disturbance::DhcpName(name) => {
+                if let Some(live) = &mut *self.live() {
+                    live.login.dhcp_name = Some(name);
+                }
+            }
+        }
+        Ok(())
     }
 
     fn inspect(&self) -> BoxFuture<'_, Value> {

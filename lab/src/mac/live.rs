@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::launchd::Launchd;
+use super::login::Login;
 use super::network::Network;
 use super::pf::Pf;
 use crate::clock::Time;
@@ -26,14 +27,16 @@ pub(super) struct Live {
     pub(super) pf: Pf,
     /// Interfaces and routes.
     pub(super) network: Network,
+    /// Who logs people in, who gets in, and what of the settings is in effect.
+    pub(super) login: Login,
     /// What commands in shell noted.
     pub(super) notes: BTreeMap<String, String>,
 }
 
 impl Live {
-    pub(super) fn new(boot_id: String, booted: Time, network: Network) -> Live {
+    pub(super) fn new(boot_id: String, booted: Time, network: Network, login: Login) -> Live {
         let (kernel, notes) = (BTreeMap::new(), BTreeMap::new());
         let (launchd, pf) = (Launchd::default(), Pf::at_boot());
-        Live { boot_id, booted, kernel, launchd, aqua: None, pf, network, notes }
+        Live { boot_id, booted, kernel, launchd, aqua: None, pf, network, login, notes }
     }
 }

@@ -16,6 +16,7 @@ use tokio::net::{TcpListener, TcpStream};
 
 use super::Mac;
 use super::channel::{Running, start};
+use super::login::sshd::{Welcome, welcome};
 use super::terminal::Wanted;
 
 /// So many channels at most on one connection, as sshd has it.
@@ -24,6 +25,8 @@ const MOST_CHANNELS: usize = 10;
 /// Serves a Mac until it is switched off.
 pub(super) async fn serve(listener: TcpListener, mac: Weak<Mac>, host_key: PrivateKey) {
     let config = Arc::new(config(host_key));
+    // Those whom nobody answers.
+    let mut waiting = Vec::new();
     loop {
         let stream = match listener.accept().await {
             Ok((stream, _)) => stream,
@@ -34,12 +37,22 @@ pub(super) async fn serve(listener: TcpListener, mac: Weak<Mac>, host_key: Priva
             }
         };
         let Some(mac) = mac.upgrade() else { return };
+        // The packet filter comes before whoever listens.
         match mac.judge_arrival() {
-            Some(verdict) if !verdict.passes && !verdict.returns => {
-                drop(tokio::spawn(unanswered(stream, mac)))
+            Some(verdict) if !verdict.passes && verdict.returns => continue,
+            Some(verdict) if !verdict.passes => {
+                tokio::spawn(unanswered(stream, mac));
+                continue;
             }
-            Some(verdict) if !verdict.passes => drop(stream),
-            _ => drop(tokio::spawn(connection(config.clone(), stream, mac))),
+            _ => {}
+        }
+        match welcome(&mac) {
+            Welcome::Served => {
+                waiting.clear();
+                tokio::spawn(connection(config.clone(), stream, mac));
+            }
+            Welcome::Unanswered => waiting.push(stream),
+            Welcome::Refused => {}
         }
     }
 }

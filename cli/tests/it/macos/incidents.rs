@@ -138,6 +138,8 @@ incidents! {
     crash_loop,
     disabled_service,
     hand_edited_property_list,
+    loginwindow_gone,
+    lost_vlan,
     no_op_kickstart,
     no_usr_local_bin,
     overwritten_in_place,
@@ -148,6 +150,7 @@ incidents! {
     pf_tables_in_anchor,
     pf_tables_in_main,
     registered_too_often,
+    sealed_password,
     unsigned_program,
     vm_nat_lost,
 }

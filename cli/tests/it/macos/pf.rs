@@ -3,6 +3,7 @@
 use std::net::IpAddr;
 
 use fleet_cli::Exit;
+use fleet_lab::machine::Machine;
 
 use super::Minis;
 
@@ -129,6 +130,27 @@ fn each_field_of_an_anchor_that_changes_in_the_file_is_planned_alone() {
 }
 
 #[test]
+fn a_minute_and_a_start_bring_it_back() {
+    let minis = Minis::of(1);
+    minis.let_sudo();
+    minis.configure(EGRESS);
+    minis.apply();
+    let is_back = |about: &str| {
+        // The daemon runs on the lab's clock, which goes much faster than this one.
+        let mut tries = (0..600).map(|_| std::thread::sleep(std::time::Duration::from_millis(50)));
+        assert!(tries.any(|()| !passes(&minis, TO_PRIVATE)), "{about}: {}", minis.live());
+    };
+    minis.as_root("pfctl -a tuist.runners -F all").ok();
+    is_back("flushed");
+    minis.wait(async {
+        minis.macs[0].halt().await.unwrap();
+        minis.macs[0].boot(None).await.unwrap();
+    });
+    is_back("started anew");
+    minis.check_converged("started anew");
+}
+
+#[test]
 fn a_table_that_is_not_declared_is_a_mistake() {
     let minis = Minis::free();
     minis.configure(&EGRESS.replace("to <blocked_dst>", "to <blocked>"));
@@ -183,9 +205,11 @@ fn a_guard_lets_in_whom_it_should_and_leaves_nothing() {
         ("echo \"anchor \\\"x\\\"\" | pfctl -R -f -", "update evaluated"),
         ("rm \"$FLEET_ROOT/etc/pf.anchors/fleet.sshguard.sh\"", "update at_boot"),
     ] {
+        eprintln!("XX {script}");
         minis.as_root(script).ok();
         minis.check_plan(&[("macos_pf_ssh_guard.this", expected)]);
         minis.apply();
+        eprintln!("XX applied {}", minis.live()["pf"]);
         minis.check_converged(script);
         assert!(!passes(&minis, "in en0 tcp 203.0.113.7 10.0.0.11:22"), "{script}");
     }

@@ -25,20 +25,25 @@ mod codesign;
 mod curl;
 mod defaults;
 mod directory;
+mod diskutil;
 mod exporter;
+mod killall;
 mod launchctl;
 mod network;
 mod options;
 mod owner;
 mod pfctl;
+mod pmset;
 mod power;
 mod process;
 mod refined;
+mod settings;
 mod shasum;
 mod stat;
 mod sudo;
 mod system;
 mod tailscale;
+mod vlan;
 
 pub(super) use refined::names as refined;
 
@@ -108,12 +113,15 @@ const COMMANDS: &[(&str, Run)] = &[
     ("codesign", codesign::codesign),
     ("curl", curl::curl),
     ("defaults", defaults::defaults),
+    ("diskutil", diskutil::diskutil),
+    ("dscacheutil", settings::dscacheutil),
     ("dscl", directory::dscl),
     ("groups", directory::groups),
     ("hostname", system::hostname),
     ("id", directory::id),
     ("ifconfig", network::ifconfig),
     ("kill", process::kill),
+    ("killall", killall::killall),
     ("lab-live", system::live),
     ("lab-owner", refined::owner),
     ("lab-tailnet", tailscale::lab_tailnet),
@@ -121,10 +129,14 @@ const COMMANDS: &[(&str, Run)] = &[
     ("lab-share-internet", pfctl::share_internet),
     ("launchctl", launchctl::launchctl),
     ("lsof", exporter::lsof),
+    ("mdutil", settings::mdutil),
+    ("nc", network::nc),
     ("netstat", network::netstat),
+    ("networksetup", vlan::networksetup),
     ("pfctl", pfctl::pfctl),
     ("node_exporter", exporter::node_exporter),
     ("pgrep", process::pgrep),
+    ("pmset", pmset::pmset),
     ("ps", process::ps),
     ("reboot", power::reboot),
     ("route", network::route),
@@ -132,10 +144,13 @@ const COMMANDS: &[(&str, Run)] = &[
     ("shasum", shasum::shasum),
     ("shutdown", power::shutdown),
     ("sleep", process::sleep),
+    ("socketfilterfw", settings::socketfilterfw),
+    ("softwareupdate", settings::softwareupdate),
     ("stat", stat::stat),
     ("sudo", sudo::sudo),
     ("sw_vers", system::sw_vers),
     ("sysctl", system::sysctl),
+    ("systemsetup", settings::systemsetup),
     ("uname", system::uname),
     ("visudo", sudo::visudo),
     ("tailscale", tailscale::tailscale),
@@ -143,8 +158,7 @@ const COMMANDS: &[(&str, Run)] = &[
 ];
 
 /// The commands in shell.
-pub(super) const SCRIPTS: &[(&str, &str)] =
-    &[("arch", include_str!("arch.sh")), ("pmset", include_str!("pmset.sh"))];
+pub(super) const SCRIPTS: &[(&str, &str)] = &[("arch", include_str!("arch.sh"))];
 
 /// The names of all commands in Rust.
 pub(super) fn names() -> impl Iterator<Item = &'static str> {

@@ -1,9 +1,10 @@
-//! `ifconfig`, `route` and `netstat`: what a Mac says of its network.
+//! `ifconfig`, `route`, `netstat` and `nc`: what a Mac says of its network.
 
 use std::net::IpAddr;
 
 use super::options::Options;
 use super::{Call, Failure, Outcome};
+use crate::mac::login::sshd::{Welcome, half_open, welcome};
 use crate::mac::network::Network;
 use crate::mac::pf::Net;
 
@@ -38,9 +39,8 @@ pub(super) fn ifconfig(call: &mut Call) -> Outcome {
 pub(super) fn route(call: &mut Call) -> Outcome {
     let usage = || Failure { text: "usage: route [-dnqtv] command [[modifiers] args]".into(), status: 64 };
     let words = call.texts();
-    let to = match words.iter().map(String::as_str).collect::<Vec<_>>()[..] {
-        ["-n", "get", to] | ["get", to] => to,
-        _ => return Err(usage()),
+    let (["-n", "get", to] | ["get", to]) = words.iter().map(String::as_str).collect::<Vec<_>>()[..] else {
+        return Err(usage());
     };
     let address: Option<IpAddr> = match to {
         "default" => Some(std::net::Ipv4Addr::new(198, 51, 100, 1).into()),
@@ -78,8 +78,51 @@ pub(super) fn netstat(call: &mut Call) -> Outcome {
             format!("tcp4       0      0  {here}.22           {peer}.{port}       ESTABLISHED\n")
         })
         .collect();
+    // Connections that were begun and never completed keep others out.
+    let half_open = call.mac.live().as_ref().and_then(half_open);
+    let listens = if half_open.is_some() {
+        "tcp4       0      0  *.22                   *.*                    LISTEN\n"
+    } else {
+        ""
+    };
+    let half_open: String = (0..half_open.unwrap_or_default())
+        .map(|at| {
+            let from = format!("203.0.113.{}.{}", at % 250 + 1, 40000 + at);
+            format!("tcp4       0      0  {here}.22           {from:<22} SYN_RCVD\n")
+        })
+        .collect();
     call.say(format!(
         "Active Internet connections (including servers)\nProto Recv-Q Send-Q  Local Address          Foreign Address        (state)\n\
-         {lines}tcp4       0      0  *.22                   *.*                    LISTEN\n"
+         {lines}{listens}{half_open}"
     ))
+}
+
+/// `nc -z [-G SECONDS] HOST PORT`: whether somebody can connect. Only the SSH port of this Mac is known.
+pub(super) fn nc(call: &mut Call) -> Outcome {
+    let words = call.texts();
+    let mut words: Vec<&str> = words.iter().map(String::as_str).collect();
+    if let Some(at) = words.iter().position(|word| *word == "-G") {
+        words.drain(at..words.len().min(at + 2));
+    }
+    match words[..] {
+        ["-z", host, "22"] if matches!(host, "127.0.0.1" | "localhost") => match welcome(&call.mac) {
+            Welcome::Served => {
+                let text = format!("Connection to {host} port 22 [tcp/ssh] succeeded!\n");
+                // It says so on the other output.
+                Err(Failure { text, status: 0 })
+            }
+            Welcome::Unanswered => {
+                let text = format!("nc: connectx to {host} port 22 (tcp) failed: Operation timed out");
+                Err(Failure { text, status: 1 })
+            }
+            Welcome::Refused => {
+                let text = format!("nc: connectx to {host} port 22 (tcp) failed: Connection refused");
+                Err(Failure { text, status: 1 })
+            }
+        },
+        _ => Err(Failure {
+            text: "usage: nc [-46AacCDdEFhklMnOortUuvz] [hostname] [port[s]]".into(),
+            status: 1,
+        }),
+    }
 }

@@ -254,7 +254,7 @@ impl Work<'_> {
                 let checks = self.checks;
                 self.with(|pf| {
                     if !checks {
-                        pf.flush(&self.anchor, part)
+                        pf.flush(&self.anchor, part);
                     }
                 })?;
                 self.tell(said);

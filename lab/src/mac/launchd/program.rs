@@ -35,6 +35,7 @@ use super::run::{self, Running};
 use super::service::{EX_CONFIG, Exit, Process};
 use super::signature;
 use crate::mac::command::{self, Call, Done};
+use crate::mac::login::loginwindow;
 use crate::mac::stand_in::{CONFINE, SERVICE};
 use crate::mac::{Mac, confine, tailscale};
 
@@ -49,15 +50,18 @@ pub(in crate::mac) struct BuiltIn {
     pub(in crate::mac) path: &'static str,
     /// What happens when it is started.
     pub(in crate::mac) started: fn(&Arc<Mac>),
+    /// What happens when it ends.
+    pub(in crate::mac) ended: fn(&Arc<Mac>),
 }
 
 /// What launchd starts that is no file here.
 pub(in crate::mac) const BUILT_IN: &[BuiltIn] = &[
     BuiltIn {
         path: "/System/Library/CoreServices/loginwindow.app/Contents/MacOS/loginwindow",
-        started: |_| {},
+        started: loginwindow::started,
+        ended: loginwindow::ended,
     },
-    BuiltIn { path: "/usr/libexec/sshd-keygen-wrapper", started: |_| {} },
+    BuiltIn { path: "/usr/libexec/sshd-keygen-wrapper", started: |_| {}, ended: |_| {} },
 ];
 
 /// A program of the lab that is a part of the Mac: another module says what it does.
@@ -89,6 +93,9 @@ pub(super) fn ended(mac: &Arc<Mac>, process: &Process) {
     let part = PARTS.iter().find(|part| process.is.as_deref() == Some(part.name));
     if let Some(part) = part {
         (part.ended)(mac, &process.arguments);
+    }
+    if let Some(known) = BUILT_IN.iter().find(|known| known.path == process.program) {
+        (known.ended)(mac);
     }
 }
 

@@ -141,11 +141,11 @@ pub(super) fn ended(mac: &Arc<Mac>, target: &str, loading: u64, pid: u32, exit: 
         (!is_gone && service.job.keep_alive.wants(exit.is_well()) && !service.is_capped)
             .then(|| service.plan(now))
     });
-    if is_gone && let Some(live) = &mut *mac.live() {
-        live.launchd.services.remove(target);
-    }
     if let Some(process) = process {
         program::ended(mac, &process);
+    }
+    if is_gone && let Some(live) = &mut *mac.live() {
+        live.launchd.services.remove(target);
     }
     if let Some(Some(next)) = next {
         start_at(mac, target, loading, next);

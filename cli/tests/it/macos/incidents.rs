@@ -70,6 +70,9 @@ impl Scenario {
         for (path, text) in self.files("on the mac") {
             minis.put(path, sign(text.trim_end().as_bytes(), "a.out"), 0o755);
         }
+        for (path, version) in self.files("tailscale") {
+            minis.pack_tailscale(path, version.trim());
+        }
         if let Some(first) = self.section("first") {
             minis.configure(first);
             minis.apply();
@@ -137,11 +140,14 @@ incidents! {
     bootout_race,
     crash_loop,
     disabled_service,
+    expired_tailscale_key,
     hand_edited_property_list,
     loginwindow_gone,
     lost_vlan,
+    missing_tailscale_tags,
     no_op_kickstart,
     no_usr_local_bin,
+    node_exporter_public,
     overwritten_in_place,
     pf_anchor_flushed,
     pf_anchor_not_called,
@@ -151,6 +157,9 @@ incidents! {
     pf_tables_in_main,
     registered_too_often,
     sealed_password,
+    tailscale_name_taken,
+    tailscale_own_tunnel,
+    tailscale_state_missing,
     unsigned_program,
     vm_nat_lost,
 }

@@ -5,6 +5,7 @@
 //! 3. [`launchd`]: services and signed binaries
 //! 4. [`pf`]: the packet filter
 //! 5. [`login`] and [`login_incidents`]: who is logged in, who may become root, and how a Mac is set
+//! 6. [`tailscale`]: Tailscale, exporters, and the modules that go with them
 //!
 //! ## How a test uses them
 //!
@@ -29,5 +30,6 @@ mod login;
 mod login_incidents;
 pub(crate) mod minis;
 mod pf;
+mod tailscale;
 
 pub(crate) use minis::Minis;

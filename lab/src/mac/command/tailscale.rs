@@ -246,7 +246,8 @@ fn log_out(call: &mut Call, socket: &str) -> Outcome {
     ended(0)
 }
 
-/// `lab-tailnet add KEY [TAG,…]`, `lab-tailnet expire KEY` and `lab-tailnet remove DEVICE`: what somebody does at the admin console.
+/// What somebody does at the admin console: `lab-tailnet add KEY [TAG,…]`, `lab-tailnet expire KEY` and `lab-tailnet remove
+/// DEVICE`. And `lab-tailnet come ADDRESS`: where whoever connects from now on comes from.
 pub(super) fn lab_tailnet(call: &mut Call) -> Outcome {
     let words = call.texts();
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
@@ -260,9 +261,17 @@ pub(super) fn lab_tailnet(call: &mut Call) -> Outcome {
                 known.expires = Some(now);
             }
         }),
+        ["come", address] => match address.parse() {
+            Ok(address) => call.mac.set_ssh_peer(address),
+            Err(_) => return Err(call.failure(&format!("{address} is no address"))),
+        },
         ["remove", device] if tailnet.remove(device) => {}
         ["remove", device] => return Err(call.failure(&format!("no device {device}"))),
-        _ => return Err(call.failure("`add KEY [TAGS]`, `expire KEY` or `remove DEVICE` is needed")),
+        _ => {
+            return Err(
+                call.failure("`add KEY [TAGS]`, `expire KEY`, `remove DEVICE` or `come ADDRESS` is needed")
+            );
+        }
     }
     ended(0)
 }

@@ -95,6 +95,8 @@ fn ended(mac: &Arc<Mac>, arguments: &[String]) {
     if let Some(device) = backend(mac, &state).device {
         connected(mac, &device, false);
     }
+    // It may have lost its state meanwhile.
+    mac.set_tailnet(None);
     mac.cut_tailnet();
 }
 

@@ -442,6 +442,20 @@ mod tests {
     }
 
     #[test]
+    fn the_key_is_read_and_is_no_word() {
+        let steps = sample().steps(Change::Create).unwrap();
+        let mut keys = 0;
+        for step in &steps {
+            let Act::Procedure { script, arguments, input } = &step.act else { continue };
+            assert!(!script.contains("tskey-client-x"));
+            assert!(!arguments.iter().any(|argument| argument.contains("tskey-client-x")), "{arguments:?}");
+            keys += usize::from(input.0.starts_with(b"tskey-client-x?"));
+        }
+        assert_eq!(keys, 1);
+        assert!(!format!("{steps:?}").contains("tskey-client-x"));
+    }
+
+    #[test]
     fn only_what_takes_a_restart_is_guarded() {
         let guards = |from: Device| {
             let steps = sample().steps(Change::Update { from }).unwrap();

@@ -55,6 +55,9 @@ pub struct Document {
     /// What else is to be known about how it was looked at.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
+    /// What has to be said even where nothing is to be done, such as what stays as it is on purpose.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub standing: Vec<String>,
     /// What was found that the plan relies on.
     pub facts: Vec<Fact>,
 }

@@ -84,6 +84,7 @@ impl Document {
             warnings: warnings(context.diagnostics, context.sources),
             extra_rounds: plan.extra_rounds,
             notes: plan.notes.clone(),
+            standing: plan.standing.clone(),
             facts: match context.with_facts {
                 true => facts(plan, context.catalog, context.keyed),
                 false => Vec::new(),

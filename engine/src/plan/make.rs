@@ -149,7 +149,8 @@ pub async fn plan<'c>(
     explain(&mut plan, &apart);
     let busy = busy(&plan, &observed, sources.readers);
     plan.notes = notes(&plan, &expansion, found_roots, sources.surroundings.catalog);
-    plan.notes.extend(again.into_iter().chain(left_as_they_are(&state)).chain(busy));
+    plan.notes.extend(busy);
+    plan.standing = again.into_iter().chain(left_as_they_are(&state)).collect();
     leave_to_later(&mut plan, &state, &expansion, &graph);
     let again = options.imports.iter().filter(|import| state.recorded.contains_key(&import.to));
     problems.extend(again.map(|import| recorded_already(&import.to)));

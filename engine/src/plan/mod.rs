@@ -73,6 +73,8 @@ pub struct Plan {
     pub extra_rounds: usize,
     /// What else is to be known about how it was looked at.
     pub notes: Vec<String>,
+    /// What has to be said even where nothing is to be done, such as what stays as it is on purpose.
+    pub standing: Vec<String>,
     /// Where the machines of slots come from and go to, where a vendor stands behind their pool.
     pub pools: BTreeMap<Address, Pooling>,
 }

@@ -96,6 +96,7 @@ pub(super) fn preamble(document: &Document) -> Vec<String> {
     if !document.summary.is_empty() {
         lines.extend(document.notes.iter().map(|note| clean(note)));
     }
+    lines.extend(document.standing.iter().map(|line| clean(line)));
     lines
 }
 

@@ -173,7 +173,7 @@ fn choose(survey: &Survey, named: &str) -> Result<Chosen, Failure> {
         }
         if let Some(Error { message, help, .. }) = too_early(name, deletable_at.as_deref(), now()) {
             let failure = Failure::new(format!("{message}; nothing was done"));
-            return Err(help.into_iter().fold(failure, |failure, help| failure.help(help)));
+            return Err(help.into_iter().fold(failure, Failure::help));
         }
     }
     Ok(Chosen {

@@ -177,7 +177,7 @@ fn a_deletion_that_was_killed_is_settled_by_the_next_run() {
                 retire(&runners, &id).ok();
                 assert!(world.lab.server(&id).is_none(), "{story}");
             }
-            runners.apply(0).ok();
+            runners.destroy().ok();
             runners.check(0, &story);
             assert!(audit(&runners).contains("the books balance"), "{story}");
         }

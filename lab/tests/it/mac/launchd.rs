@@ -402,10 +402,7 @@ async fn a_service_that_listens_answers() {
 #[tokio::test(flavor = "multi_thread")]
 async fn sleep_follows_the_clock_of_the_lab() {
     let bench = Bench::new("", "").await;
-    let sleeping = tokio::spawn({
-        let command = bench.world.ssh(&bench.mac).arg("sleep 3600 && echo awake").output();
-        command
-    });
+    let sleeping = tokio::spawn(bench.world.ssh(&bench.mac).arg("sleep 3600 && echo awake").output());
     // It sleeps once the clock has something to wait for.
     loop {
         tokio::time::sleep(Duration::from_millis(20)).await;

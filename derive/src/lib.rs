@@ -6,6 +6,7 @@
 //! - `replace`: a change needs a new object
 //! - `secret`: never shown
 //! - `write_only`: sent, but never stored or read back
+//! - `internal`: of no use to people, and not shown in plans
 //! - `default = expression`: what an omitted argument is reset to
 //! - `required`: an `Option` that the user must give; `None` then only means that reality has no such value
 //! - `computed`: reality alone gives it; the type must be `Option`
@@ -38,6 +39,7 @@ struct Column<'a> {
     replace: bool,
     secret: bool,
     write_only: bool,
+    internal: bool,
 }
 
 fn expand(input: &DeriveInput) -> Result<TokenStream> {
@@ -110,6 +112,7 @@ impl Column<'_> {
             replace: false,
             secret: false,
             write_only: false,
+            internal: false,
         };
         for attribute in field.attrs.iter().filter(|a| a.path().is_ident("fleet")) {
             for meta in attribute.parse_args_with(Punctuated::<Meta, Token![,]>::parse_terminated)? {
@@ -129,6 +132,7 @@ impl Column<'_> {
             ("replace", Meta::Path(_)) => self.replace = true,
             ("secret", Meta::Path(_)) => self.secret = true,
             ("write_only", Meta::Path(_)) => self.write_only = true,
+            ("internal", Meta::Path(_)) => self.internal = true,
             ("required", Meta::Path(_)) => self.presence = needs_option("Required")?,
             ("computed", Meta::Path(_)) => self.presence = needs_option("Computed")?,
             ("optional_computed", Meta::Path(_)) => self.presence = needs_option("OptionalComputed")?,
@@ -153,7 +157,7 @@ impl Column<'_> {
     }
 
     fn schema(&self) -> TokenStream {
-        let Column { name, replace, secret, write_only, .. } = self;
+        let Column { name, replace, secret, write_only, internal, .. } = self;
         let (ty, doc) = (&self.field.ty, doc_of(&self.field.attrs));
         let presence = syn::Ident::new(self.presence, proc_macro2::Span::call_site());
         let default = match &self.default {
@@ -172,6 +176,7 @@ impl Column<'_> {
                 default: #default,
                 sensitive: #secret,
                 write_only: #write_only,
+                internal: #internal,
                 forces_replace: #replace,
                 follows: vec![#(#follows.into()),*],
                 copies: #copies,

@@ -161,6 +161,7 @@ pub(crate) fn describe<K: Resource>(place: Place, provider: &str) -> Entry {
         version: K::VERSION,
         lives_in_state: K::LIVES_IN_STATE,
         runs_user_code: K::RUNS_USER_CODE,
+        gives_root: K::GIVES_ROOT,
         replaced_first: K::REPLACED_FIRST,
         id: K::ID,
         edges: K::edges(),

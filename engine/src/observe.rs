@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use fleet_lang::Value;
 use foldhash::fast::FixedState;
@@ -10,8 +11,10 @@ use indexmap::{Equivalent, IndexMap};
 use tracing::Instrument;
 
 use crate::address::Address;
+use crate::apply::retry::{Attempt, Retry, seed};
 use crate::clock::Clock;
 use crate::event::{Event, Listener};
+use crate::plan::chain;
 use crate::provider::{Readers, Session};
 use crate::resource::{At, Error};
 
@@ -95,13 +98,19 @@ pub struct Sight {
 /// What is asked of one session in one go.
 type Batch = Vec<(Subject, Arc<str>, Ask)>;
 
-/// Looks at everything that is asked for: one connection and one batch for each session, all sessions side by side.
+/// How patient a look is: as apply is, but not for as long, because somebody waits for the plan.
+fn patience() -> Retry {
+    Retry { attempts: 5, within: Duration::from_secs(60), ..Retry::default() }
+}
+
+/// Looks at everything that is asked for: one connection and one batch for each session, all sessions side by side. What
+/// could not be answered for now is asked again, which is told beside; who does not answer at all is not waited for.
 pub async fn observe(
     readers: &dyn Readers,
     clock: &dyn Clock,
     listener: &dyn Listener,
     questions: Questions,
-) -> Observed {
+) -> (Observed, Vec<String>) {
     let n_asked = questions.len();
     let mut sessions: BTreeMap<Session, (Value, Batch)> = BTreeMap::new();
     for (subject, Question { session, settings, kind, ask }) in questions {
@@ -112,19 +121,58 @@ pub async fn observe(
         let started = clock.now();
         listener.hear(&Event::Observing { session: &session, questions: batch.len() });
         let span = tracing::info_span!("session", %session);
-        let seen = look_at(readers, &session, &settings, batch).instrument(span).await;
+        let (seen, again) = look_patiently(readers, clock, &session, &settings, batch).instrument(span).await;
         let failed = seen.iter().filter(|(_, sight)| sight.found.is_err()).count();
         listener.hear(&Event::Observed {
             session: &session,
             failed,
             elapsed: clock.now().saturating_sub(started),
         });
-        seen
+        (seen, again)
     });
-    let seen = join_all(look).await;
+    let (seen, again): (Vec<_>, Vec<_>) = join_all(look).await.into_iter().unzip();
     let mut observed = Observed::with_capacity_and_hasher(n_asked, FixedState::default());
     observed.extend(seen.into_iter().flatten());
-    observed
+    (observed, again.into_iter().flatten().collect())
+}
+
+/// Looks, and asks again what was not answered for now; says so.
+async fn look_patiently(
+    readers: &dyn Readers,
+    clock: &dyn Clock,
+    session: &Session,
+    settings: &Value,
+    batch: Batch,
+) -> (Vec<(Subject, Sight)>, Option<String>) {
+    let (mut seen, mut left) = (Vec::with_capacity(batch.len()), batch);
+    let (started, mut again) = (clock.now(), None);
+    for number in 1.. {
+        let mut open: Vec<(Subject, Arc<str>, Sight)> = Vec::new();
+        for (subject, kind, sight) in look_at(readers, session, settings, left).await {
+            let may_change = |error: &Error| error.transient && !error.unreachable;
+            match sight.found.as_ref().is_err_and(may_change) {
+                true => open.push((subject, kind, sight)),
+                false => seen.push((subject, sight)),
+            }
+        }
+        let failed = Attempt { number, elapsed: clock.now().saturating_sub(started), seed: seed(session) };
+        let errors = open.iter().filter_map(|(_, _, sight)| sight.found.as_ref().err());
+        // Whoever asks for the longest rest is waited for.
+        let waits: Option<Vec<Duration>> = errors.map(|error| patience().wait(&failed, error)).collect();
+        let (Some(wait), Some((_, _, first))) =
+            (waits.and_then(|waits| waits.into_iter().max()), open.first())
+        else {
+            seen.extend(open.into_iter().map(|(subject, _, sight)| (subject, sight)));
+            break;
+        };
+        let why = first.found.as_ref().err().map(|error| chain(error)).unwrap_or_default();
+        tracing::warn!(attempt = number, ?wait, "asked again: {why}");
+        let times = if number == 1 { "once".to_owned() } else { format!("{number} times") };
+        again = Some(format!("{session} was asked again {times}: {why}."));
+        clock.sleep(wait).await;
+        left = open.into_iter().map(|(subject, kind, sight)| (subject, kind, sight.ask)).collect();
+    }
+    (seen, again)
 }
 
 async fn look_at(
@@ -132,18 +180,18 @@ async fn look_at(
     session: &Session,
     settings: &Value,
     batch: Batch,
-) -> Vec<(Subject, Sight)> {
+) -> Vec<(Subject, Arc<str>, Sight)> {
     let reader = match readers.reader(session, settings).await {
         Ok(reader) => reader,
         Err(error) => {
-            let failed = |(subject, _, ask)| (subject, Sight { ask, found: Err(error.clone()) });
+            let failed = |(subject, kind, ask)| (subject, kind, Sight { ask, found: Err(error.clone()) });
             return batch.into_iter().map(failed).collect();
         }
     };
     let questions = batch.iter().map(|(_, kind, ask)| (kind.clone(), ask.clone())).collect();
     let mut answers = reader.look(questions).await.into_iter();
     let mut next = || answers.next().unwrap_or_else(|| Err(Error::permanent("the provider did not answer")));
-    let sight = |(subject, _, ask): (Subject, Arc<str>, Ask)| {
+    let sight = |(subject, kind, ask): (Subject, Arc<str>, Ask)| {
         let found = match (next(), &ask) {
             // What is as it was is shared.
             (Ok(Some(found)), Ask::Object(At::Recorded(recorded))) if found == *recorded => {
@@ -151,7 +199,7 @@ async fn look_at(
             }
             (found, _) => found,
         };
-        (subject, Sight { ask, found })
+        (subject, kind, Sight { ask, found })
     };
     batch.into_iter().map(sight).collect()
 }

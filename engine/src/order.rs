@@ -180,6 +180,9 @@ impl<'a, 'c> Collector<'a, 'c> {
             NodeItem::Secret(secret) => self.expr(&secret.from),
             NodeItem::Pool(pool) => {
                 self.body(&pool.body);
+                if let Some(provider) = &pool.provider {
+                    self.provider(provider);
+                }
                 let returns = pool.returns.iter().flat_map(|r| [&r.method, &r.deadline]);
                 self.exprs(returns.flatten());
                 for host in pool.hosts.values() {

@@ -197,6 +197,9 @@ pub trait Journal: Send + Sync {
     /// Waits until the clock shows this, and says what for.
     fn wait(&self, until: Duration, on: Wait) -> BoxFuture<'_, ()>;
 
+    /// Somebody should know of this, although nothing failed.
+    fn warn(&self, message: String);
+
     /// Seconds since 1970, for people.
     fn date(&self) -> u64;
 

@@ -49,6 +49,10 @@ pub trait Resource: Attributes {
     /// Whether it takes a script of the user to look at it: nobody knows what else that does, so a plan says so.
     const RUNS_USER_CODE: bool = false;
 
+    /// Whether it lets the user of a connection be root without a password: what root alone can see on its host can be seen once
+    /// it is made, and is planned without a look until then.
+    const GIVES_ROOT: bool = false;
+
     /// Whether its successor is made before it goes when it is replaced, unless its `lifecycle` says otherwise.
     const REPLACED_FIRST: bool = false;
 
@@ -215,10 +219,14 @@ pub struct Error {
     pub message: String,
     /// Whether trying again may help.
     pub transient: bool,
+    /// Whether nobody answered there at all. Who only looks does not wait for that to change.
+    pub unreachable: bool,
     /// The other side asked not to be tried again sooner.
     pub retry_after: Option<Duration>,
     /// What to do next.
     pub help: Option<String>,
+    /// Whether root could see it, and nobody is root without a password.
+    pub needs_root: bool,
     source: Option<Arc<dyn std::error::Error + Send + Sync>>,
 }
 
@@ -249,12 +257,25 @@ impl<T> Change<T> {
 impl Error {
     /// Trying again will not help.
     pub fn permanent(message: impl Into<String>) -> Error {
-        Error { message: message.into(), transient: false, retry_after: None, help: None, source: None }
+        Error {
+            message: message.into(),
+            transient: false,
+            unreachable: false,
+            retry_after: None,
+            help: None,
+            needs_root: false,
+            source: None,
+        }
     }
 
     /// Trying again may help.
     pub fn transient(message: impl Into<String>) -> Error {
         Error { transient: true, ..Error::permanent(message) }
+    }
+
+    /// Nobody answers there, which may change.
+    pub fn unreachable(message: impl Into<String>) -> Error {
+        Error { unreachable: true, ..Error::transient(message) }
     }
 
     /// Trying again sooner than this will not help.
@@ -267,6 +288,12 @@ impl Error {
     #[must_use]
     pub fn because(self, source: impl std::error::Error + Send + Sync + 'static) -> Error {
         Error { source: Some(Arc::new(source)), ..self }
+    }
+
+    /// Says that root could see it, and nobody is root without a password.
+    #[must_use]
+    pub fn needs_root(self) -> Error {
+        Error { needs_root: true, ..self }
     }
 
     /// Says what to do next.

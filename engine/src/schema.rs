@@ -32,6 +32,8 @@ pub struct Attribute {
     pub sensitive: bool,
     /// Whether the value is sent but never stored or read back.
     pub write_only: bool,
+    /// Whether it is of no use to people: plans do not show it.
+    pub internal: bool,
     /// Whether a change needs a new object.
     pub forces_replace: bool,
     /// The arguments whose change may change this computed value, so that an update leaves it unknown until done.
@@ -96,6 +98,8 @@ pub struct Entry {
     pub lives_in_state: bool,
     /// Whether it takes a script of the user to look at it.
     pub runs_user_code: bool,
+    /// Whether it lets the user of a connection be root without a password.
+    pub gives_root: bool,
     /// Whether its successor is made before it goes when it is replaced.
     pub replaced_first: bool,
     /// What the `id` of an `import` block is; `None` if it cannot be imported.
@@ -152,6 +156,7 @@ impl Entry {
             version: 1,
             lives_in_state: false,
             runs_user_code: false,
+            gives_root: false,
             replaced_first: false,
             id: None,
             edges: &[],
@@ -242,6 +247,7 @@ impl Attribute {
             default: None,
             sensitive: false,
             write_only: false,
+            internal: false,
             forces_replace: false,
             follows: Vec::new(),
             copies: None,

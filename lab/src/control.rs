@@ -13,6 +13,7 @@ use tokio::sync::Notify;
 
 use crate::clock::Pace;
 use crate::fault::Fault;
+use crate::machine::Disturbance;
 use crate::scaleway::{Os, Rules, Seconds, ServerStatus, Stock};
 use crate::world::World;
 
@@ -55,6 +56,9 @@ pub struct ServerEdit {
     /// Whether the machine is on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub power: Option<bool>,
+    /// What happens to the machine, of which the API knows nothing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub disturb: Option<Disturbance>,
 }
 
 /// What is changed about what can be ordered and installed.

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use fleet_engine::resource::BoxFuture;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::clock::Clock;
@@ -55,6 +56,18 @@ pub struct Install {
     pub keys: Vec<String>,
 }
 
+/// What may happen to a machine that is on, and that nobody there has done on purpose.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Disturbance {
+    /// Scanners fill the backlog of its SSH port with half-open connections: nobody gets in any more.
+    FillBacklog,
+    /// loginwindow is hung up on, and goes away for good.
+    HangUp,
+    /// The network gives it another name.
+    DhcpName(String),
+}
+
 /// A machine, as its vendor acts on it. All of it is idempotent: what is already so is no error. Nothing of it may wait
 /// for the clock to move: how long things take is the vendor's business, and the clock waits for them.
 pub trait Machine: Send + Sync {
@@ -74,6 +87,11 @@ pub trait Machine: Send + Sync {
 
     /// Whether it answers to SSH.
     fn is_up(&self) -> bool;
+
+    /// Lets something happen to a machine that is on, of which its vendor knows nothing.
+    fn disturb(&self, disturbance: Disturbance) -> Result<(), Failed> {
+        Err(Failed(format!("there is no Mac to which {disturbance:?} could happen")))
+    }
 
     /// Everything that can be said about it.
     fn inspect(&self) -> BoxFuture<'_, Value>;

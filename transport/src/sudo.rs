@@ -32,6 +32,8 @@ pub(crate) struct Sudo {
     shell: Option<Shell>,
     /// Whether the shell was opened by the password.
     by_password: bool,
+    /// Whether root did something by it, which may have been to take the password away.
+    worked: bool,
 }
 
 /// Who wants something of root.
@@ -46,7 +48,7 @@ pub(crate) enum Who {
 impl Sudo {
     /// Whether root can be had by somebody who only looks, as far as anybody knows.
     pub(crate) fn is_free(&self) -> bool {
-        self.denied.is_none()
+        self.denied.is_none() || self.worked
     }
 
     /// Why somebody who only looks cannot be root.
@@ -54,6 +56,7 @@ impl Sudo {
         let why = self.denied.as_deref().map(|why| format!(" ({})", short(why))).unwrap_or_default();
         Error::permanent(format!("it cannot be seen without root, and root takes a password here{why}"))
             .help("let the user of the connection use `sudo` without a password; planning never sends one")
+            .needs_root()
     }
 
     /// The shell is of no use any more.
@@ -72,17 +75,21 @@ impl Sudo {
         patience: Duration,
     ) -> Result<Exchange, Error> {
         let works = who == Who::Worker;
+        if !works && self.worked {
+            // The way without a password is tried once more.
+            (self.shell, self.denied, self.worked) = (None, None, false);
+        }
         if self.shell.is_none() && self.is_free() {
             let channel = road.open(&["/bin/sh", "-c", FREE, LOADER]).await?;
             let mut shell = Shell::over(channel, root.handed_on());
             let exchange = shell.exchange(body, works, patience).await;
             match &exchange.end {
                 End::Cut(why) if exchange.hello.is_none() && why.contains("sudo") => {
-                    self.denied = Some(why.clone());
+                    (self.denied, self.worked) = (Some(why.clone()), false);
                 }
                 _ => {
-                    self.shell = Some(shell);
-                    self.by_password = false;
+                    (self.shell, self.denied) = (Some(shell), None);
+                    (self.by_password, self.worked) = (false, false);
                     return Ok(exchange);
                 }
             }
@@ -94,6 +101,7 @@ impl Sudo {
             self.shell = Some(Shell::over(self.by_password(road, password).await?, root.handed_on()));
             self.by_password = true;
         }
+        self.worked |= works && self.by_password;
         match &mut self.shell {
             Some(shell) => Ok(shell.exchange(body, works, patience).await),
             None => Err(self.unseen()),

@@ -2,8 +2,10 @@
 
 mod audit;
 mod list;
+mod notes;
 mod order;
 mod reclaim;
+mod retire;
 mod survey;
 
 use crate::{Env, Exit, Failure};
@@ -28,6 +30,7 @@ enum Part {
     Audit(audit::AuditArgs),
     Reclaim(reclaim::ReclaimArgs),
     Order(order::OrderArgs),
+    Retire(retire::RetireArgs),
 }
 
 pub(crate) fn pool(env: &mut Env, args: &PoolArgs) -> Result<Exit, Failure> {
@@ -36,5 +39,6 @@ pub(crate) fn pool(env: &mut Env, args: &PoolArgs) -> Result<Exit, Failure> {
         Part::Audit(args) => audit::audit(env, args),
         Part::Reclaim(args) => reclaim::reclaim(env, args),
         Part::Order(args) => order::order(env, args),
+        Part::Retire(args) => retire::retire(env, args),
     }
 }

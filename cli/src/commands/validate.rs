@@ -1,6 +1,6 @@
 //! `fleet validate`.
 
-use fleet_engine::expand::ArgumentsOnly;
+use fleet_engine::plan::Refusals;
 use fleet_syntax::diagnostic::has_errors;
 
 use crate::configuration::{Configuration, VariableArgs};
@@ -34,9 +34,14 @@ pub(crate) fn validate(env: &mut Env, args: &ValidateArgs) -> Result<Exit, Failu
     configuration.check_blocks(&catalog);
     configuration.read_known_values(env, &args.variables);
     // Instances of blocks that are wrong in themselves would only say the same again.
-    if configuration.depends_on_values() && !has_errors(&configuration.diagnostics) {
-        let (_, found) = configuration.expand(&catalog, &mut ArgumentsOnly);
-        configuration.diagnostics.extend(found);
+    if !has_errors(&configuration.diagnostics) {
+        let mut refusals = Refusals::new(&catalog);
+        let (_, found) = configuration.expand(&catalog, &mut refusals);
+        let refused = refusals.found;
+        if configuration.depends_on_values() {
+            configuration.diagnostics.extend(found);
+        }
+        configuration.diagnostics.extend(refused);
     }
     let Configuration { sources, diagnostics, .. } = &configuration;
     let valid = !has_errors(diagnostics);

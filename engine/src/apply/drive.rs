@@ -4,15 +4,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use fleet_lang::{Marks, Value};
+use fleet_lang::Marks;
+use fleet_syntax::Diagnostics;
 use fleet_syntax::diagnostic::has_errors;
-use fleet_syntax::{Diagnostic, Diagnostics, Severity};
 use foldhash::{HashMap, HashSet};
 use futures_util::future::{Either, join_all, select};
 use futures_util::stream::{FuturesUnordered, StreamExt};
 
 use super::busy::Disturbed;
-use super::schedule::{Ready, Status, TaskId};
+use super::schedule::{Ready, TaskId};
 use super::step::{Removal, Wish};
 use super::tasks::{Task, Tasks, tasks};
 use super::worker::{Ended, Worker};
@@ -20,16 +20,15 @@ use super::{Applied, Hands};
 use crate::address::{Address, Item};
 use crate::check;
 use crate::diff::get;
-use crate::event::{Entry, Event, Failure, Ledger, Outcome};
+use crate::event::{Event, Failure, Ledger, Outcome};
 use crate::expand::{Again, Expansion, Surroundings};
 use crate::interrupt::Urgency;
 use crate::observe::{Observed, Subject, Which};
-use crate::plan::{Action, Goal, Planned, Pooling, Settings, Step, ignore, normal, normal_data, usable};
+use crate::plan::{Action, Goal, Planned, Pooling, Settings, Step};
 use crate::provider::Session;
 use crate::resource::{BoxFuture, Disruption};
 use crate::schema::{Schema, Sort};
 use crate::scope::{NodeId, NodeItem};
-use crate::seal::Recipes;
 use crate::state::{Object, SavedOutput, State, StoreError, Write};
 
 /// How many steps are begun at once for each that may touch the world: the others wait for the disk meanwhile.
@@ -102,6 +101,7 @@ pub async fn apply<'c>(
             driver.unsaved("the outputs", error);
         }
     }
+    driver.problems.extend(worker.warnings());
     let Driver { again, mut ledger, problems, lost, .. } = driver;
     let expansion = again.into_expansion();
     ledger.elapsed = hands.clock.now().saturating_sub(started);
@@ -127,30 +127,30 @@ fn silent(observed: &Observed, state: &State) -> BTreeSet<Session> {
     silent
 }
 
-struct Driver<'a, 'c> {
-    worker: &'a Worker<'a>,
-    surroundings: &'a Surroundings<'a>,
-    plan_steps: &'a BTreeMap<Address, Step>,
+pub(super) struct Driver<'a, 'c> {
+    pub(super) worker: &'a Worker<'a>,
+    pub(super) surroundings: &'a Surroundings<'a>,
+    pub(super) plan_steps: &'a BTreeMap<Address, Step>,
     /// Where machines come from and go to.
-    pools: &'a BTreeMap<Address, Pooling>,
-    older: &'a BTreeMap<Address, BTreeMap<u32, Step>>,
-    state: &'a State,
+    pub(super) pools: &'a BTreeMap<Address, Pooling>,
+    pub(super) older: &'a BTreeMap<Address, BTreeMap<u32, Step>>,
+    pub(super) state: &'a State,
     /// The settings that things were looked at with.
-    settings: &'a Settings,
-    again: Again<'a, 'c>,
+    pub(super) settings: &'a Settings,
+    pub(super) again: Again<'a, 'c>,
     /// The same with placeholders for secrets: it says how sensitive values are made.
-    shadow: Option<Again<'a, 'c>>,
-    tasks: Vec<Task>,
-    schedule: super::schedule::Schedule,
+    pub(super) shadow: Option<Again<'a, 'c>>,
+    pub(super) tasks: Vec<Task>,
+    pub(super) schedule: super::schedule::Schedule,
     /// Of each vertex, whether something that is done depends on it.
-    needed: Vec<bool>,
+    pub(super) needed: Vec<bool>,
     /// The number of each instance.
-    numbers: HashMap<Address, u32>,
+    pub(super) numbers: HashMap<Address, u32>,
     /// The hosts that are given up now.
-    gone: Vec<Session>,
-    ledger: Ledger,
-    problems: Diagnostics,
-    lost: Option<StoreError>,
+    pub(super) gone: Vec<Session>,
+    pub(super) ledger: Ledger,
+    pub(super) problems: Diagnostics,
+    pub(super) lost: Option<StoreError>,
 }
 
 /// Whether nobody's work on a host that goes can be disturbed any more: its return was allowed when it was begun, and may have
@@ -348,325 +348,6 @@ impl<'a> Driver<'a, '_> {
             state,
         };
         running.push(Box::pin(async move { (task, worker.make(wish).await) }));
-    }
-
-    /// What an instance is to be like, with what is known by now: in its normal form, and as it is written.
-    fn wish(&mut self, at: u32, step: &Step) -> Result<(Value, Value), String> {
-        let as_planned = || (step.record.value.clone(), step.record.value.clone());
-        if step.action == Action::Record {
-            return Ok(as_planned());
-        }
-        let expansion = self.again.expansion();
-        let instance = &expansion.instances[at as usize];
-        let resource = match expansion.scopes.node(instance.node).item {
-            NodeItem::Resource(resource) => resource,
-            NodeItem::Host(fleet) => &fleet.host,
-            _ => return Ok(as_planned()),
-        };
-        let planned = instance.declared.clone();
-        let is_final = planned.is_wholly_known() && resource.lifecycle.preconditions.is_empty();
-        let declared = if is_final {
-            planned
-        } else {
-            let (declared, problems) = self.again.declare(at);
-            let first = problems.iter().find(|problem| problem.severity == Severity::Error);
-            let message = first.map(|problem| problem.summary.clone());
-            self.problems.extend(problems);
-            match (declared, message) {
-                (Some(declared), None) => declared,
-                (_, message) => return Err(message.unwrap_or_else(|| "it cannot be evaluated".into())),
-            }
-        };
-        let readers = self.worker.hands.readers;
-        let kind = &step.record.kind;
-        let normal = if step.action == Action::Read {
-            normal_data(readers, kind, &declared)
-        } else {
-            normal(readers, kind, &declared)
-        };
-        let wish = normal.map_err(|misfit| misfit.to_string())?;
-        let wish = match &step.before {
-            // What is made anew has no past to keep.
-            Some(before) if step.action == Action::Update => {
-                ignore(&resource.lifecycle.ignore_changes, &wish, before)
-            }
-            _ => wish,
-        };
-        Ok((wish, declared))
-    }
-
-    /// How the sensitive arguments of a wish are made.
-    fn recipes(&mut self, at: u32, wish: &Value) -> Recipes {
-        let Some(shadow) = &mut self.shadow else { return Recipes::new() };
-        if !wish.marks_deep().contains(Marks::SENSITIVE) {
-            return Recipes::new();
-        }
-        let (made, _) = shadow.declare(at);
-        made.map(|made| self.worker.hands.sealer.recipes(wish, &made)).unwrap_or_default()
-    }
-
-    fn settings(&self, session: &Session) -> Option<Value> {
-        let settings = self.again.expansion().settings(self.surroundings.catalog, session);
-        settings.and_then(usable)
-    }
-
-    /// How the host of a slot is claimed, with what is known by now; the first choice is the one that was planned.
-    fn settings_of_host(&mut self, at: u32, step: &Step) -> Option<Value> {
-        let problems = self.again.line(at);
-        self.problems.extend(problems);
-        let expansion = self.again.expansion();
-        let address = &expansion.instances[at as usize].address;
-        let Some(settings) = expansion.claim(&address.scope) else {
-            return self.settings(&step.record.session);
-        };
-        let mut settings = usable(settings.clone())?.entries()?.clone();
-        let claim = self.pools.get(address).and_then(|pooling| pooling.claim.as_ref());
-        if let Some((first, _)) = claim.and_then(|claim| claim.first.as_ref()) {
-            let mut pool = settings.get("pool")?.entries()?.clone();
-            pool.insert("first".into(), Value::from(&**first));
-            settings.insert("pool".into(), Value::object(pool));
-        }
-        Some(Value::object(settings))
-    }
-
-    /// A session with the machine that its slot has by now.
-    fn session_now(&self, session: &Session) -> Session {
-        let host = Address { scope: session.scope.clone(), item: Item::Host, key: None };
-        let number = self.numbers.get(&host).filter(|_| session.is_on_host());
-        let Some(number) = number else { return session.clone() };
-        let machine = get(&self.again.expansion().instances[*number as usize].value, "machine");
-        let alias = machine.as_str().map(Arc::from).or_else(|| session.alias.clone());
-        Session { alias, ..session.clone() }
-    }
-
-    /// A host was made, or is as it should be: from now on it is known how everything on it is reached. Says so if it is not
-    /// the one that was planned.
-    fn reach(&mut self, at: u32) {
-        let problems = self.again.line(at);
-        self.problems.extend(problems);
-        let instance = &self.again.expansion().instances[at as usize];
-        let claim = self.pools.get(&instance.address).and_then(|pooling| pooling.claim.as_ref());
-        let Some((id, name)) = claim.and_then(|claim| claim.first.as_ref()) else { return };
-        let taken = get(&instance.value, "machine");
-        if taken.as_str().is_some_and(|taken| taken != id) {
-            self.problems.push(Diagnostic {
-                severity: Severity::Warning,
-                summary: "another host was taken".into(),
-                detail: format!(
-                    "The first choice was `{name}`; `{}` was taken.",
-                    taken.as_str().unwrap_or_default()
-                ),
-                span: None,
-                related: Vec::new(),
-                address: Some(instance.address.to_string()),
-                help: None,
-            });
-        }
-    }
-
-    /// What goes may have to go before the settings are known that others will be made with.
-    fn settings_to_remove(&self, session: &Session) -> Option<Value> {
-        self.settings(session).or_else(|| self.settings.get(session).cloned())
-    }
-
-    /// The host that goes with what is removed, if one does.
-    fn host_that_goes(&self, object: &Object, session: &Session) -> Option<Disturbed> {
-        let slot = object.address.scope.slot()?;
-        let goes = self.gone.iter().find(|gone| match session.is_on_host() {
-            true => *gone == session,
-            false => gone.scope == slot,
-        });
-        let session = goes?.clone();
-        Some(Disturbed { settings: self.settings_to_remove(&session), session, goes: true })
-    }
-
-    /// Where the object of an address is, or will be.
-    fn session_of(&self, address: &Address) -> Option<&Session> {
-        let planned = self.plan_steps.get(address).map(|step| &step.record);
-        planned.or_else(|| self.state.recorded.get(address)).map(|record| &record.session)
-    }
-
-    /// An object that gave way to another may have been made through another session.
-    fn session_to_remove(&self, object: &Object, step: &'a Step) -> &'a Session {
-        let gave_way = object.deposed.is_some() && matches!(step.action, Action::Replace { .. });
-        let recorded = self.state.recorded.get(&object.address).filter(|_| gave_way);
-        recorded.map_or(&step.record.session, |record| &record.session)
-    }
-
-    /// The installation of the host that a session leads to.
-    fn epoch(&self, session: &Session) -> Option<Arc<str>> {
-        if !session.is_on_host() {
-            return None;
-        }
-        let host = Address { scope: session.scope.clone(), item: Item::Host, key: None };
-        let number = *self.numbers.get(&host)?;
-        get(&self.again.expansion().instances[number as usize].value, "id").as_str().map(Arc::from)
-    }
-
-    fn step_of(&self, object: &Object) -> Option<&'a Step> {
-        let older = object.deposed.and_then(|number| self.older.get(&object.address)?.get(&number));
-        older.or_else(|| self.plan_steps.get(&object.address))
-    }
-
-    /// What an address turned out to be, if it stays.
-    fn current(&self, address: &Address) -> Option<Value> {
-        let goes = |step: &Step| matches!(step.action, Action::Destroy | Action::Forget);
-        self.plan_steps.get(address).filter(|step| !goes(step))?;
-        let expansion = self.again.expansion();
-        let number = *self.numbers.get(address)?;
-        Some(expansion.instances[number as usize].value.clone()).filter(Value::is_wholly_known)
-    }
-
-    fn end(&mut self, task: TaskId, ended: Ended) {
-        let Ended { object, action, part, mut outcome, value, elapsed, lost } = ended;
-        if let (Task::Make(at), Some(value), Outcome::Done) = (&self.tasks[task], value, &outcome) {
-            if let Some(shadow) = &mut self.shadow {
-                shadow.settle(*at, value.clone());
-            }
-            let at = *at;
-            let problems = self.again.settle(at, value);
-            if self.again.expansion().instances[at as usize].address.item == Item::Host {
-                self.reach(at);
-            }
-            if let Some(problem) = problems.iter().find(|problem| problem.severity == Severity::Error) {
-                let failure = Failure::new(problem.summary.clone()).effect(crate::event::Effect::Other);
-                outcome = Outcome::Failed(failure);
-            }
-            self.problems.extend(problems);
-        }
-        if let Some(error) = lost {
-            self.lose(error);
-        }
-        if outcome == Outcome::NotStarted {
-            // It is noted with the rest that is not begun any more.
-            self.schedule.stop();
-            return self.schedule.hand_back(task);
-        }
-        let is_done = outcome == Outcome::Done;
-        let listener = self.worker.hands.listener;
-        listener.hear(&Event::StepEnded { object: &object, action: part, outcome: &outcome, elapsed });
-        let is_replaced = matches!(action, Action::Replace { .. });
-        let object = if is_replaced { Object::current(object.address) } else { object };
-        self.ledger.note(object, Entry { action, outcome, elapsed });
-        if is_done { self.schedule.done(task) } else { self.fail(task) }
-    }
-
-    /// The state can no longer be written: nothing new is begun. That is told once, and so is where to find what was
-    /// done nevertheless.
-    fn lose(&mut self, mut error: StoreError) {
-        self.schedule.stop();
-        let listener = self.worker.hands.listener;
-        let message = crate::plan::chain(&error);
-        if self.lost.is_none() {
-            listener.hear(&Event::StoreLost { message: &message, recovery: None });
-        }
-        let recovery = error.recovery.take();
-        let known = self.lost.get_or_insert(error);
-        if let (None, Some(file)) = (&known.recovery, recovery) {
-            listener.hear(&Event::StoreLost { message: &message, recovery: Some(&file) });
-            known.recovery = Some(file);
-        }
-    }
-
-    /// Something that is no step's could not be written.
-    fn unsaved(&mut self, what: &str, error: StoreError) {
-        if error.is_final() {
-            return self.lose(error);
-        }
-        self.problems.push(Diagnostic {
-            severity: Severity::Error,
-            summary: format!("{what} could not be saved"),
-            detail: format!("{}.", crate::plan::chain(&error)),
-            span: None,
-            related: Vec::new(),
-            address: None,
-            help: Some("apply again, once the state can be written".into()),
-        });
-    }
-
-    fn fail(&mut self, task: TaskId) {
-        for skipped in self.schedule.failed(task) {
-            let Status::Skipped(because) = self.schedule.status(skipped) else { continue };
-            let Some((object, action)) = self.subject(skipped) else { continue };
-            let outcome = match self.address(because) {
-                // The other part of a replacement has said it all.
-                Some(because) if because == object.address && object.deposed.is_none() => continue,
-                Some(because) => Outcome::Skipped(because),
-                None => Outcome::Failed(Failure::new("a value that it needs cannot be evaluated")),
-            };
-            // Of the two parts of a replacement one is enough to be told.
-            if self.ledger.entries.get(&object).is_none_or(|known| known.outcome != outcome) {
-                self.tell(object, action, outcome);
-            }
-        }
-    }
-
-    /// A step that did not begin, or whose end nobody saw.
-    fn tell(&mut self, object: Object, action: Action, outcome: Outcome) {
-        let listener = self.worker.hands.listener;
-        listener.hear(&Event::StepEnded {
-            object: &object,
-            action,
-            outcome: &outcome,
-            elapsed: Duration::ZERO,
-        });
-        self.ledger.note(object, Entry { action, outcome, elapsed: Duration::ZERO });
-    }
-
-    /// What was never begun, and what was left alone half-way.
-    fn note_the_rest(&mut self) {
-        for task in 0..self.tasks.len() {
-            let status = self.schedule.status(task);
-            if matches!(status, Status::Done | Status::Failed | Status::Skipped(_)) {
-                continue;
-            }
-            let Some((object, action)) = self.subject(task) else { continue };
-            let touching = status == Status::Running && self.is_touching(task);
-            let outcome = if touching {
-                Outcome::Unknown("the run was aborted while it was under way".into())
-            } else {
-                Outcome::NotStarted
-            };
-            self.tell(object, action, outcome);
-        }
-    }
-
-    /// Whether a task that runs does more than to wait for its turn.
-    fn is_touching(&self, task: TaskId) -> bool {
-        match &self.tasks[task] {
-            Task::Make(at) => {
-                let address = &self.again.expansion().instances[*at as usize].address;
-                self.worker.is_touching(&Object::current(address.clone()))
-            }
-            Task::Remove(object) => self.worker.is_touching(object),
-            Task::Join | Task::Value(..) => false,
-        }
-    }
-
-    /// Whose task it is and what it does, if it does something.
-    fn subject(&self, task: TaskId) -> Option<(Object, Action)> {
-        match &self.tasks[task] {
-            Task::Make(at) => {
-                let address = &self.again.expansion().instances[*at as usize].address;
-                let action = self.plan_steps.get(address)?.action;
-                (action != Action::Keep).then(|| (Object::current(address.clone()), action))
-            }
-            Task::Remove(object) => {
-                let action = self.step_of(object)?.action;
-                let replaces = matches!(action, Action::Replace { .. });
-                let object = if replaces { Object::current(object.address.clone()) } else { object.clone() };
-                Some((object, action))
-            }
-            Task::Join | Task::Value(..) => None,
-        }
-    }
-
-    fn address(&self, task: TaskId) -> Option<Address> {
-        match &self.tasks[task] {
-            Task::Make(at) => Some(self.again.expansion().instances[*at as usize].address.clone()),
-            Task::Remove(object) => Some(object.address.clone()),
-            Task::Value(..) | Task::Join => None,
-        }
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! 1. `tasks`: plan and graph → tasks that wait for each other
 //! 2. [`schedule`]: which of them may begin; pure
-//! 3. `drive`: begins them, evaluates what becomes known, and hears how they end
+//! 3. `drive`: begins them, and evaluates what becomes known; `inputs`: what a step needs; `endings`: how steps end
 //! 4. `busy`: hosts where somebody's work runs are not disturbed; `worker`: sessions and turns; `step`: one step: intent on
 //!    disk, act, read back, record; `note`: what is not to be forgotten in the middle of one; [`retry`]: when to try again
 //!
@@ -11,6 +11,8 @@
 
 mod busy;
 mod drive;
+mod endings;
+mod inputs;
 mod note;
 pub mod retry;
 pub mod schedule;

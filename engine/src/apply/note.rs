@@ -68,6 +68,10 @@ impl Journal for Notes<'_> {
         })
     }
 
+    fn warn(&self, message: String) {
+        self.worker.warn(&self.object.address, message);
+    }
+
     fn date(&self) -> u64 {
         u64::try_from(self.worker.outside.now() / 1_000_000_000).unwrap_or_default()
     }

@@ -13,7 +13,7 @@ use petgraph::graph::NodeIndex;
 use super::schedule::{self, Cycle, Limits, Need, Role, Schedule, TaskId};
 use crate::address::Address;
 use crate::graph::Vertex;
-use crate::plan::{Action, Goal, Planned, Remembered, next_number};
+use crate::plan::{Action, Goal, Planned, Remembered, is_quarantined, next_number};
 use crate::scope::{NodeId, NodeItem};
 use crate::state::Object;
 
@@ -174,7 +174,14 @@ impl<'a, 'c> Builder<'a, 'c> {
         for (address, step) in &planned.plan.steps {
             let number = match step.action {
                 Action::Destroy | Action::Forget | Action::Replace { create_first: false } => None,
-                Action::Replace { create_first: true } => Some(next_number(&planned.state, address)),
+                Action::Replace { create_first: true } => {
+                    let before = planned.state.recorded.get(address);
+                    // It stays where it is, and is remembered.
+                    if before.is_some_and(|before| is_quarantined(&planned.state, &before.session)) {
+                        continue;
+                    }
+                    Some(next_number(&planned.state, address))
+                }
                 _ => continue,
             };
             let task = self.add(Task::Remove(Object { address: address.clone(), deposed: number }), WORK);

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use async_lock::{Mutex, Semaphore, SemaphoreGuard, SemaphoreGuardArc};
 use fleet_lang::{Outside, Value};
+use fleet_syntax::{Diagnostic, Severity};
 use futures_util::future::{Either, select};
 use tracing::Instrument;
 
@@ -40,6 +41,8 @@ pub(super) struct Worker<'a> {
     turns: std::sync::Mutex<BTreeMap<Object, Turn>>,
     /// Whether the state can no longer be written.
     pub(super) lost: AtomicBool,
+    /// What went otherwise than wished, and is no failure.
+    warnings: std::sync::Mutex<Vec<(Address, String)>>,
 }
 
 /// How far a step is whose intent is written.
@@ -133,7 +136,29 @@ impl<'a> Worker<'a> {
             silent,
             turns: Default::default(),
             lost: AtomicBool::new(false),
+            warnings: Default::default(),
         }
+    }
+
+    /// Somebody should know of this, although nothing failed.
+    pub(super) fn warn(&self, address: &Address, message: String) {
+        let mut warnings = self.warnings.lock().unwrap_or_else(PoisonError::into_inner);
+        warnings.push((address.clone(), message));
+    }
+
+    /// All that somebody should know.
+    pub(super) fn warnings(&self) -> Vec<Diagnostic> {
+        let warnings = std::mem::take(&mut *self.warnings.lock().unwrap_or_else(PoisonError::into_inner));
+        let warning = |(address, detail): (Address, String)| Diagnostic {
+            severity: Severity::Warning,
+            summary: "it went otherwise than wished".into(),
+            detail: format!("{detail}."),
+            span: None,
+            related: Vec::new(),
+            address: Some(address.to_string()),
+            help: None,
+        };
+        warnings.into_iter().map(warning).collect()
     }
 
     /// Whether a step is touching the world.

@@ -124,6 +124,7 @@ fn document_of(
         Action::Record | Action::Read => Some(secret.hide(&step.record.value)),
         Action::Create | Action::Update | Action::Replace => Some(secret.hide_marked(&step.record.value)),
     };
+    let is_shown = |change: &&diff::Change| !secret.is_internal(&change.name);
     let change = |change: &diff::Change| Change {
         attribute: change.name.to_string(),
         forces_replacement: change.forces_replace,
@@ -144,8 +145,8 @@ fn document_of(
         declared_at: step.declared_at.map(|span| place(span, sources)),
         before: before.map(|before| secret.hide(before)),
         after: after.map(|after| without_own_name(after, address)),
-        changes: step.changes.iter().map(change).collect(),
-        drift: step.drift.iter().map(drift).collect(),
+        changes: step.changes.iter().filter(is_shown).map(change).collect(),
+        drift: step.drift.iter().filter(is_shown).map(drift).collect(),
         pool: None,
     }
 }

@@ -40,7 +40,7 @@ impl<'a> Secret<'a> {
 
     /// What may be shown of an object that was observed or recorded.
     pub(super) fn hide(&self, object: &Value) -> Attributes {
-        attributes(object, |name, value| self.hide_attribute(name, value))
+        self.attributes(object, |name, value| self.hide_attribute(name, value))
     }
 
     /// What may be shown of one attribute of it.
@@ -51,7 +51,20 @@ impl<'a> Secret<'a> {
 
     /// What may be shown of an object that is to be made, which has marks where it is secret.
     pub(super) fn hide_marked(&self, object: &Value) -> Attributes {
-        attributes(object, |name, value| self.by_schema(name, value))
+        self.attributes(object, |name, value| self.by_schema(name, value))
+    }
+
+    /// Whether nobody has any use for an attribute.
+    pub(super) fn is_internal(&self, name: &str) -> bool {
+        let attribute = self.schema.and_then(|schema| schema.attributes.get(name));
+        attribute.is_some_and(|attribute| attribute.internal)
+    }
+
+    fn attributes(&self, object: &Value, shown: impl Fn(&str, &Value) -> Shown) -> Attributes {
+        let entries = object.entries().into_iter().flatten().filter(|(name, _)| !self.is_internal(name));
+        let members = entries.map(|(name, value)| (String::from(&**name), shown(name, value)));
+        // They are in order already.
+        Attributes::from_sorted_store_unchecked(members.collect())
     }
 
     fn is_marked_or_sealed(&self, name: &str) -> bool {
@@ -79,13 +92,6 @@ pub(super) fn hidden(shown: Shown) -> Shown {
         open @ (Shown::Null | Shown::Unknown { .. }) => open,
         _ => Shown::Sensitive,
     }
-}
-
-fn attributes(object: &Value, shown: impl Fn(&str, &Value) -> Shown) -> Attributes {
-    let entries = object.entries().into_iter().flatten();
-    let members = entries.map(|(name, value)| (String::from(&**name), shown(name, value)));
-    // They are in order already.
-    Attributes::from_sorted_store_unchecked(members.collect())
 }
 
 fn is_secret_attribute(attribute: &Attribute) -> bool {

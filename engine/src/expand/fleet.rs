@@ -14,7 +14,7 @@ use super::{Instance, Keys, ONCE, Repetition, View, Walk};
 use crate::address::{Item, Key, ScopeStep};
 use crate::attributes::Misfit;
 use crate::config::body::Ephemeral;
-use crate::config::model::{Fleet, Pool, Repeat, Return, Slots};
+use crate::config::model::{Fleet, Pool, ProviderRef, Repeat, Return, Slots};
 use crate::schema::{Entry, Sort};
 use crate::scope::{NodeId, NodeItem, ScopeId};
 
@@ -44,6 +44,11 @@ impl<'c> Walk<'_, 'c> {
             }
             return Value::unknown(Type::Any);
         };
+        let is_others = |named: &&ProviderRef| named.name.name != entry.provider;
+        if let Some(named) = pool.provider.as_ref().filter(is_others) {
+            let detail = format!("A pool of kind `{}` belongs to `{}`.", pool.kind.name, entry.provider);
+            self.diagnostics.push(Diagnostic::error(named.span, "another's provider", detail));
+        }
         // Hosts are taken out of the body when it is read, and so out of the schema it is held against.
         let mut own = entry.clone();
         let host =

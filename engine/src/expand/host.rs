@@ -91,8 +91,8 @@ impl Memory {
         let hosts = hosts.chain(older.map(|(address, record)| held(&address.scope, record, false))).collect();
         let is_replaced = |slot: &ScopePath| {
             let host = Address::host_of(slot.clone());
-            // One that is set apart stays as it is.
-            if state.marks.contains_key(&host) {
+            // One that is paused stays as it is; from one that is quarantined the slot can be freed.
+            if state.marks.get(&host).is_some_and(|mark| mark.apart == Apart::Paused) {
                 return false;
             }
             options.replace.iter().any(|target| target.covers(&host))
@@ -264,7 +264,10 @@ impl<'c> Walk<'_, 'c> {
         let pool = self.pool_of(fleet)?;
         let provider = self.vendor(pool)?;
         let value = self.expansion.scopes.pool(&pool.name.name).map(|node| self.expansion.value(node, 0));
-        let settings = self.expansion.settings(self.surroundings.catalog, &Session::of(provider.clone()));
+        let alias = pool.provider.as_ref().and_then(|provider| provider.alias.as_ref());
+        let alias = alias.map(|alias| alias.name.clone());
+        let session = Session { alias, ..Session::of(provider.clone()) };
+        let settings = self.expansion.settings(self.surroundings.catalog, &session);
         let entries = [
             ("name", Value::from(&*pool.name.name)),
             ("provider", Value::from(&*provider)),

@@ -77,6 +77,53 @@ pub enum Tool {
     SwVers,
     /// `id`: who is logged in.
     Id,
+    /// `pfctl -s info`: whether the packet filter is on.
+    PfInfo,
+    /// `pfctl -s References`: who wants it to be on.
+    PfReferences,
+    /// `pfctl -s rules`: the rules of the main ruleset.
+    PfRules,
+    /// `pfctl -s nat`: its translations.
+    PfNat,
+    /// `pfctl -v -s Tables`: its tables.
+    PfTables,
+    /// `pfctl -a ANCHOR -s rules`: the rules of an anchor.
+    PfAnchorRules,
+    /// `pfctl -a ANCHOR -s nat`: its translations.
+    PfAnchorNat,
+    /// `pfctl -a ANCHOR -v -s Tables`: its tables.
+    PfAnchorTables,
+    /// `pfctl -a ANCHOR -t TABLE -T show`: what is in one of them.
+    PfAnchorTable,
+    /// `id -u`: the number of a user.
+    Uid,
+    /// `sudo -l`: what the user of the connection may do as somebody else, if no password is needed to see that. Nothing
+    /// is remembered of it.
+    SudoRules,
+    /// `defaults export`: a domain of preferences.
+    Defaults,
+    /// The same for what holds on this host alone.
+    DefaultsOfHost,
+    /// `stat -f %m`: when a file was last changed, in seconds since 1970.
+    Modified,
+    /// `pmset -g custom`: when a Mac sleeps.
+    Pmset,
+    /// `scutil --dns`: which servers are asked for names.
+    Dns,
+    /// `softwareupdate --schedule`: whether a Mac looks for updates.
+    SoftwareUpdate,
+    /// `mdutil -s`: whether Spotlight indexes a volume.
+    Spotlight,
+    /// `socketfilterfw`: whether the application firewall is on.
+    ApplicationFirewall,
+    /// `networksetup -listVLANs`: the VLANs.
+    Vlans,
+    /// `networksetup -getinfo`: how a network service gets its address.
+    NetworkService,
+    /// `diskutil apfs list`: the volumes of all containers.
+    ApfsVolumes,
+    /// `diskutil info`: a volume.
+    Volume,
 }
 
 /// An argument that a tool can only take as the name of something: no option, no assignment.
@@ -255,12 +302,35 @@ impl Tool {
             Tool::Uname => "uname -srmn",
             Tool::SwVers => "sw_vers",
             Tool::Id => "id -un",
+            Tool::PfInfo => "pfctl -s info",
+            Tool::PfReferences => "pfctl -s References",
+            Tool::PfRules => "pfctl -s rules",
+            Tool::PfNat => "pfctl -s nat",
+            Tool::PfTables => "pfctl -v -s Tables",
+            Tool::PfAnchorRules => "pfctl -a {} -s rules",
+            Tool::PfAnchorNat => "pfctl -a {} -s nat",
+            Tool::PfAnchorTables => "pfctl -a {} -v -s Tables",
+            Tool::PfAnchorTable => "pfctl -a {} -t {} -T show",
+            Tool::Uid => "id -u",
+            Tool::SudoRules => "sudo -k -n -l",
+            Tool::Defaults => "defaults export {} -",
+            Tool::DefaultsOfHost => "defaults -currentHost export {} -",
+            Tool::Modified => "stat -f %m",
+            Tool::Pmset => "pmset -g custom",
+            Tool::Dns => "scutil --dns",
+            Tool::SoftwareUpdate => "softwareupdate --schedule",
+            Tool::Spotlight => "mdutil -s",
+            Tool::ApplicationFirewall => "socketfilterfw --getglobalstate",
+            Tool::Vlans => "networksetup -listVLANs",
+            Tool::NetworkService => "networksetup -getinfo",
+            Tool::ApfsVolumes => "diskutil apfs list -plist",
+            Tool::Volume => "diskutil info -plist",
         }
     }
 
     /// The words of a call with these operands.
     #[must_use]
-    pub fn words<'a>(self, operands: &'a [Operand]) -> Vec<&'a str> {
+    pub fn words(self, operands: &[Operand]) -> Vec<&str> {
         let mut operands = operands.iter().map(Operand::as_str);
         let line = self.line().split(' ');
         let mut words: Vec<&str> =

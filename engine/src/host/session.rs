@@ -47,7 +47,7 @@ impl Default for OnHosts {
 }
 
 impl OnHosts {
-    fn thing(&self, kind: &str) -> Result<&'static dyn HostThing, Error> {
+    pub(crate) fn thing(&self, kind: &str) -> Result<&'static dyn HostThing, Error> {
         self.things.get(kind).copied().ok_or_else(|| unknown(kind))
     }
 

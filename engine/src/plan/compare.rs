@@ -51,6 +51,8 @@ pub(super) struct Planner<'a> {
     pub(super) changing: HashSet<NodeId>,
     /// How many hosts the pools have left.
     pub(super) stocks: Stocks,
+    /// The slots on whose hosts root is to be had without a password, once something that is planned is made.
+    pub(super) rooted: HashSet<ScopePath>,
 }
 
 /// How a walk knows how sensitive values are made.
@@ -162,6 +164,9 @@ impl Planner<'_> {
         }
         // A wish that was not yet known when we looked, or not like this, says nothing about this place.
         let about_this = self.sight(address, Which::Declared).is_some_and(|sight| sight.is_about(wish));
+        if about_this && self.is_seen_later(address) {
+            return Seen { before: None, why: Why::Declared, looked: false };
+        }
         let before = match about_this {
             true => self.found_for(address, Which::Declared, declared_at),
             false => None,
@@ -231,6 +236,13 @@ impl Planner<'_> {
     pub(super) fn is_begun(&self, address: &Address) -> bool {
         let intents = &self.state.intents;
         !intents.is_empty() && intents.contains_key(&Object::current(address.clone()))
+    }
+
+    /// Whether root alone can see something that is not recorded, and will be able to before its turn comes.
+    fn is_seen_later(&self, address: &Address) -> bool {
+        let found = self.sight(address, Which::Declared).map(|sight| &sight.found);
+        matches!(found, Some(Err(error)) if error.needs_root)
+            && address.scope.slot().is_some_and(|slot| self.rooted.contains(&slot))
     }
 
     fn failed(&self, address: &Address, which: Which) -> bool {
@@ -347,6 +359,7 @@ impl Planner<'_> {
         };
         if step.action.changes_the_world() {
             self.changing.insert(instance.node);
+            self.rooted.extend(address.scope.slot().filter(|_| block.entry.gives_root));
         }
         self.plan.steps.insert(address.clone(), step);
         after

@@ -9,6 +9,7 @@ use foldhash::fast::RandomState;
 use foldhash::{HashMap, HashSet};
 use petgraph::Direction;
 
+use super::apart::is_quarantined;
 use super::compare::Planner;
 use super::dependencies::Dependencies;
 use super::later::reach;
@@ -216,7 +217,8 @@ impl Planner<'_> {
         }
         let state = self.state;
         for (address, older) in &state.deposed {
-            for (number, record) in older {
+            for (number, record) in older.iter().filter(|(_, record)| !is_quarantined(state, &record.session))
+            {
                 let which = Which::Deposed(*number);
                 // What cannot be seen on a machine that was given up waits there; what took its place does not wait for it.
                 if self.blocked.contains_key(address) || self.waits_elsewhere(address, which, record) {

@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use fleet_lang::Value;
 use foldhash::fast::FixedState;
 
+use super::apart::is_quarantined;
 use super::compare::without;
 use super::make::Index;
 use super::{Goal, Options, kind_of, normal, normal_data};
@@ -119,7 +120,8 @@ impl<'a> Looker<'a> {
             }
         }
         for (address, older) in &state.deposed {
-            for (number, record) in older {
+            for (number, record) in older.iter().filter(|(_, record)| !is_quarantined(state, &record.session))
+            {
                 let noted = noted(state, address, Some(*number), record);
                 if let Some(question) = question(record, At::Recorded(noted)) {
                     self.ask(address.clone(), Which::Deposed(*number), question);

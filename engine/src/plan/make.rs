@@ -8,7 +8,7 @@ use fleet_syntax::{Diagnostic, Diagnostics, Severity};
 
 use foldhash::{HashMap, HashSet};
 
-use super::apart::{explain, set_apart, without};
+use super::apart::{explain, left_as_they_are, set_apart, without};
 use super::begun::settle;
 use super::choose::choose;
 use super::compare::{Planner, Shadow};
@@ -99,12 +99,12 @@ pub async fn plan<'c>(
     let nothing = Observed::default();
     let looker = Looker::new(&state, &index, sources.readers, options, &memory, &nothing);
     let options = with_hosts(options, &outline, sources.surroundings, looker)?;
-    let apart = set_apart(&state, options.goal);
+    let apart = set_apart(&state, &options);
     let options = without(options, &apart);
     let options = &*options;
     drop(index);
     let looked = look(sources, &outline, &mut state, options, memory).await?;
-    let Looked { mut observed, settings, imports, rounds, memory } = looked;
+    let Looked { mut observed, settings, imports, rounds, again, memory } = looked;
     let found_roots = found_roots(sources.readers, &settings).await;
     let settled = settle(&mut state, &mut observed, sources.surroundings.catalog, sources.sealer);
     // All of that is still to be written.
@@ -127,6 +127,7 @@ pub async fn plan<'c>(
         blocked: BTreeMap::new(),
         changing: HashSet::default(),
         stocks: BTreeMap::new(),
+        rooted: HashSet::default(),
     };
     let shadow = (!sources.config.root().secrets.is_empty()).then(|| {
         let surroundings = sources.surroundings.with_placeholders();
@@ -148,7 +149,7 @@ pub async fn plan<'c>(
     explain(&mut plan, &apart);
     let busy = busy(&plan, &observed, sources.readers);
     plan.notes = notes(&plan, &expansion, found_roots, sources.surroundings.catalog);
-    plan.notes.extend(busy);
+    plan.notes.extend(again.into_iter().chain(left_as_they_are(&state)).chain(busy));
     leave_to_later(&mut plan, &state, &expansion, &graph);
     let again = options.imports.iter().filter(|import| state.recorded.contains_key(&import.to));
     problems.extend(again.map(|import| recorded_already(&import.to)));
@@ -174,6 +175,8 @@ struct Looked {
     /// What is taken in, by who takes it.
     imports: BTreeMap<Address, Imported>,
     rounds: usize,
+    /// Who was asked again, because the first answer was none.
+    again: Vec<String>,
     /// What is remembered of hosts, without claims that nothing came of.
     memory: Memory,
 }
@@ -188,7 +191,7 @@ async fn look(
 ) -> Result<Looked, Diagnostics> {
     let mut observed = Observed::default();
     let mut settings = Settings::new();
-    let mut rounds = 0;
+    let (mut rounds, mut again) = (0, Vec::new());
     loop {
         let index: Index<'_> = state.recorded.iter().collect();
         let mut looker = Looker::new(state, &index, sources.readers, options, &memory, &observed);
@@ -204,7 +207,7 @@ async fn look(
         let imports = expansion.imports.iter().chain(&options.imports);
         let imports = imports.map(|import| (import.to.clone(), import.clone())).collect();
         if questions.is_empty() || rounds == MOST_ROUNDS {
-            return Ok(Looked { observed, settings, imports, rounds, memory });
+            return Ok(Looked { observed, settings, imports, rounds, again, memory });
         }
         for question in questions.values() {
             if !settings.contains_key(&question.session) {
@@ -212,13 +215,15 @@ async fn look(
             }
         }
         let feeds = questions.keys().any(|subject| subject.which == Which::Data);
-        observed.extend(observe(sources.readers, sources.clock, sources.listener, questions).await);
+        let (seen, told) = observe(sources.readers, sources.clock, sources.listener, questions).await;
+        observed.extend(seen);
+        again.extend(told);
         rounds += 1;
         let listed = only_listed(state, &observed, &expansion);
         let before = std::mem::replace(&mut memory, Memory::of(state, options, &in_vain(&observed)));
         // Only what data, inventories and claims that nothing came of say can decide what else to look at.
         if !feeds && listed.is_empty() && memory == before {
-            return Ok(Looked { observed, settings, imports, rounds, memory });
+            return Ok(Looked { observed, settings, imports, rounds, again, memory });
         }
         state.recorded.extend(listed);
     }

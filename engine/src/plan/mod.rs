@@ -4,6 +4,7 @@
 //! was observed (`compare`); in between, `begun` settles what earlier runs left open. `finish` adds what is only
 //! remembered, `pools` says where machines come from and go to, `choose` leaves out what the user did not choose, and `later` what has to wait for blocks that are not
 //! decided yet.
+//! `refuse` asks kinds about values without looking at anything.
 //! [`plan`] is all of it together. The plan is what runs: the same value is shown, approved and executed.
 
 mod apart;
@@ -20,6 +21,7 @@ mod make;
 mod moves;
 pub mod pools;
 mod rebuild;
+mod refuse;
 mod remembered;
 mod slots;
 mod ways;
@@ -38,6 +40,7 @@ use crate::provider::Readers;
 use crate::seal::Recipes;
 use crate::state::Recorded;
 
+pub(crate) use apart::is_quarantined;
 pub(crate) use compare::{next_number, with_marks};
 pub use hosts::way_to;
 pub(crate) use ignore::ignore;
@@ -45,6 +48,7 @@ pub(crate) use look::{begun, usable, wished};
 pub use make::{Planned, Settings, Sources, plan};
 pub use pools::Pooling;
 pub use rebuild::{Found, Rebuilt, declared_slots, rebuilt};
+pub use refuse::Refusals;
 pub use remembered::Remembered;
 pub use slots::{Slot, Standing, slots};
 pub use ways::{Way, Ways, ways};

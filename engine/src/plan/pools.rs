@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use fleet_lang::Value;
 use fleet_syntax::{Diagnostic, Severity};
 
+use super::apart::is_quarantined;
 use super::compare::Planner;
 use super::{Action, Plan, Step};
 use crate::address::{Address, Item};
@@ -132,6 +133,9 @@ impl Planner<'_> {
             // What is replaced is where it was made.
             let recorded = recorded.filter(|_| step.action != Action::Destroy);
             let session = recorded.map_or(&step.record.session, |recorded| &recorded.session);
+            if is_quarantined(self.state, session) {
+                continue;
+            }
             let Some(rule) = expansion.settings(catalog, session).as_ref().and_then(Rule::in_settings) else {
                 continue;
             };

@@ -174,6 +174,8 @@ impl Books<'_> {
     fn silent(&self, server: &Server, why: &str, named: Option<u64>) -> Entry {
         let record = self.record(server);
         let entry = match (&server.status, record) {
+            // Longer than it may take.
+            (Status::Reinstalling, Some(record)) if record.progress.overdue => self.by_record(record, why),
             (Status::Reinstalling, _) => Entry::new(Class::Reinstalling, "the vendor installs it anew"),
             (_, Some(record)) if record.progress.stage != Stage::Owned => self.by_record(record, why),
             (_, Some(_)) => Entry::new(Class::Unavailable, format!("ours, but it does not answer: {why}")),
@@ -197,6 +199,7 @@ impl Books<'_> {
         let class = match progress.stage {
             _ if progress.overdue => Class::Quarantined,
             Stage::Claiming | Stage::Abandoning => Class::Pending,
+            Stage::Retiring => return Entry::new(Class::Pending, "held to be deleted").unsettled(record),
             Stage::Owned => return Entry::new(Class::Mine, why),
             Stage::Leaving | Stage::Freeing | Stage::Taking { .. } | Stage::Closed => Class::Returning,
         };
@@ -369,6 +372,8 @@ mod tests {
                 ("them", Returning, vec![], HOUR + 1, Class::Returning, None),
                 ("us", Claiming, vec![record(Stage::Claiming)], 0, Class::Pending, None),
                 ("us", Claiming, vec![record(Stage::Abandoning)], 0, Class::Pending, None),
+                ("us", Claiming, vec![record(Stage::Retiring)], 0, Class::Pending, None),
+                ("us", Claiming, vec![open(Stage::Retiring)], 0, Class::Quarantined, None),
                 ("us", Owned, vec![record(Stage::Owned)], 0, Class::Mine, None),
                 ("us", Owned, vec![open(Stage::Owned)], 0, Class::Mine, None),
                 ("us", Returning, vec![record(Stage::Leaving)], 0, Class::Returning, None),
@@ -425,6 +430,7 @@ mod tests {
             (is(Status::Ready), silent(), vec![], Class::Unavailable),
             (is(Status::Reinstalling), silent(), vec![], Class::Reinstalling),
             (is(Status::Reinstalling), silent(), vec![record(Stage::Leaving)], Class::Reinstalling),
+            (is(Status::Reinstalling), silent(), vec![overdue(Stage::Leaving)], Class::Quarantined),
             (is(Status::Reinstalling), empty("k1"), vec![], Class::Reinstalling),
             (is(Status::Undelivered), silent(), vec![], Class::Unavailable),
             (is(Status::Leaving), empty("k1"), vec![], Class::Unavailable),

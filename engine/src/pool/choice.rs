@@ -101,7 +101,7 @@ impl Choice {
 /// another.
 #[must_use]
 pub fn family_key(name: &str) -> String {
-    let name = name.to_lowercase();
+    let name = name.trim().to_lowercase();
     let name = name.strip_prefix("macos-").unwrap_or(&name);
     let is_version = |(at, _): &(usize, &str)| name[at + 1..].starts_with(|c: char| c.is_ascii_digit());
     let end = name.match_indices('-').find(is_version).map_or(name.len(), |(at, _)| at);
@@ -132,7 +132,12 @@ mod tests {
             ("golden_gate", "goldengate"),
             ("devos-tahoe-26", "devostahoe"),
             ("macos-", ""),
-            ("é-", "é"),
+            ("é-1", "é"),
+            (" Sequoia ", "sequoia"),
+            ("macos-golden-gate-27.0", "goldengate"),
+            ("DevOS", "devos"),
+            ("26", "26"),
+            ("", ""),
         ] {
             assert_eq!(family_key(name), key, "{name}");
         }

@@ -12,8 +12,9 @@ use super::protocol::{
 use super::vendor::{Sent, Server, Vendor};
 use crate::attributes::Attributes;
 use crate::event::Wait;
+use crate::host::session::OnHosts;
 use crate::host::step::{Claim, Mark};
-use crate::host::{Act, Holder, Holding, Ledger, Probe, Read, Step, Work};
+use crate::host::{Act, Holder, Holding, Ledger, Step, Work};
 use crate::provider::Journal;
 use crate::resource::{Change, Error};
 
@@ -29,17 +30,28 @@ pub(crate) struct PoolWriting {
     pub(crate) taken: Arc<Mutex<Vec<String>>>,
     /// The server that the plan showed as the first choice.
     pub(crate) first: Option<String>,
+    /// All that can be on a host.
+    pub(crate) kinds: Arc<OnHosts>,
+}
+
+/// How a process ended, and what went wrong last on its way.
+pub(super) struct Ended {
+    pub(super) end: End,
+    pub(super) record: Record,
+    pub(super) trouble: Option<Error>,
 }
 
 /// One process under way: what it is about, and what went wrong last.
-struct Run<'a> {
-    pool: &'a PoolWriting,
+pub(super) struct Run<'a> {
+    pub(super) pool: &'a PoolWriting,
     journal: &'a dyn Journal,
-    host: PoolHost,
-    identity: Identity,
-    addresses: Vec<String>,
+    pub(super) host: PoolHost,
+    pub(super) identity: Identity,
+    pub(super) addresses: Vec<String>,
     refusals: u32,
-    trouble: Option<Error>,
+    pub(super) trouble: Option<Error>,
+    /// What was done so far, for people, and how often.
+    done: Vec<(String, u32)>,
 }
 
 impl PoolWriting {
@@ -58,7 +70,7 @@ impl PoolWriting {
         }
         let was_owned = record.progress.stage == Stage::Owned;
         let process = Process::resume(record, Arc::new(self.ground.rule.times.clone()), now(journal));
-        let (end, record) = self.run(process, &host, journal).await?;
+        let Ended { end, record, .. } = self.run(process, &host, journal).await?;
         match end {
             End::Owned { .. } => self.read_back(host, &record, journal).await,
             // A host that was ours is not replaced behind anybody's back.
@@ -70,7 +82,7 @@ impl PoolWriting {
             End::Gone if was_owned => Err(Error::permanent("the vendor does not have the server any more")
                 .help("plan again: the slot gets another host")),
             End::Lost(_) | End::Gone | End::Returned { .. } => self.claim(wish, journal).await,
-            End::Quarantined(_) => Err(over(None)),
+            End::Quarantined(_) => Err(unended()),
         }
     }
 
@@ -83,11 +95,11 @@ impl PoolWriting {
         let Some(record) = observed.record()? else { return Ok(None) };
         let rule = &self.ground.rule;
         let process = Process::give_back(record, rule.method, Arc::new(rule.times.clone()), now(journal));
-        let (end, record) = self.run(process, &observed, journal).await?;
+        let Ended { end, record, .. } = self.run(process, &observed, journal).await?;
         if let End::Returned { gap: Some(gap) } = end
             && let Some(warning) = rule.times.about_gap(gap)
         {
-            tracing::warn!(server = record.identity.server, "{warning}");
+            journal.warn(warning);
         }
         let server = self.vendor.get(&record.identity.server).await?;
         let Some(server) = server else { return Ok(None) };
@@ -112,7 +124,7 @@ impl PoolWriting {
             Remedy::Decide => return Err(Error::permanent("the books do not say that it may be freed")),
         };
         let host = wish.shown(server);
-        let (end, record) = self.run(process, &host, journal).await?;
+        let Ended { end, record, .. } = self.run(process, &host, journal).await?;
         let Some(server) = self.vendor.get(&server.id).await? else { return Ok(true) };
         let met = self.ground.meet(&server.id, &server.addresses, record.progress.epoch.as_deref()).await;
         match (end, host.seen(&record, &server, met)?) {
@@ -126,7 +138,7 @@ impl PoolWriting {
     }
 
     /// A claim that nobody made before.
-    fn identity(&self, wish: &PoolHost, server: &Server, journal: &dyn Journal) -> Identity {
+    pub(super) fn identity(&self, wish: &PoolHost, server: &Server, journal: &dyn Journal) -> Identity {
         let (claim, lineage) = (journal.random(), self.holder.lineage.clone());
         let names = Names::new(&self.ground.rule.choice.prefix, &wish.name, &lineage, &claim);
         Identity { server: server.id.clone(), slot: wish.slot.clone(), names: Some(names), lineage, claim }
@@ -147,12 +159,12 @@ impl PoolWriting {
             let identity = self.identity(&wish, &server, journal);
             let process = Process::claim(identity, Arc::new(self.ground.rule.times.clone()), now(journal));
             let host = PoolHost { name: wish.name.clone(), ..wish.clone().shown(&server) };
-            let (end, record) = self.run(process, &host, journal).await?;
+            let Ended { end, record, .. } = self.run(process, &host, journal).await?;
             match end {
                 End::Owned { .. } => return self.read_back(host, &record, journal).await,
                 End::Lost(loss) => tried.push((server.name, loss)),
                 End::Gone | End::Returned { .. } => {}
-                End::Quarantined(_) => return Err(over(None)),
+                End::Quarantined(_) => return Err(unended()),
             }
         }
         let mut error = self.ground.rule.nothing_free(&servers);
@@ -182,12 +194,12 @@ impl PoolWriting {
     }
 
     /// Does what a process asks for until it ends.
-    async fn run(
+    pub(super) async fn run(
         &self,
         mut process: Process,
         host: &PoolHost,
         journal: &dyn Journal,
-    ) -> Result<(End, Record), Error> {
+    ) -> Result<Ended, Error> {
         let mut run = Run {
             pool: self,
             journal,
@@ -196,12 +208,15 @@ impl PoolWriting {
             host: host.clone(),
             refusals: 0,
             trouble: None,
+            done: Vec::new(),
         };
         loop {
             let command = process.command(now(journal));
             let answer = match command {
-                Command::Done(End::Quarantined(_)) => return Err(over(run.trouble)),
-                Command::Done(end) => return Ok((end, process.record())),
+                Command::Done(End::Quarantined(why)) => return Err(run.over(&process.record(), why)),
+                Command::Done(end) => {
+                    return Ok(Ended { end, record: process.record(), trouble: run.trouble });
+                }
                 command => run.obey(command).await?,
             };
             process.answer(answer, now(journal));
@@ -235,7 +250,7 @@ impl Run<'_> {
             }
             Command::Read => Answer::Read(self.read().await),
             Command::Send(write) => Answer::Sent(self.send(&write).await?),
-            Command::Scrub => Answer::Scrubbed(self.is_clean().await),
+            Command::Scrub => Answer::Scrubbed(self.scrub().await),
             Command::Wait { until, why } => {
                 self.journal.wait(until, wait(why)).await;
                 Answer::Waited
@@ -314,8 +329,17 @@ impl Run<'_> {
         let sent = match write {
             Write::Rename(name) => vendor.rename(id, name).await,
             Write::Reboot => vendor.reboot(id).await,
-            Write::Reinstall => vendor.reinstall(id, self.pool.ground.rule.choice.os_family.as_deref()).await,
+            Write::Reinstall => {
+                let family = self.pool.ground.rule.choice.os_family.as_deref();
+                let (sent, told) = vendor.reinstall(id, family).await;
+                if let (Sent::Taken | Sent::Unsettled(_), Some(told)) = (&sent, told) {
+                    self.journal.warn(told);
+                }
+                sent
+            }
+            Write::Delete => vendor.delete(id).await,
         };
+        self.note(write, &sent);
         match &sent {
             Sent::Refused(error) if !error.transient => self.refused(error.clone())?,
             Sent::Refused(error) | Sent::Busy(error) | Sent::Unsettled(error) => {
@@ -327,23 +351,53 @@ impl Run<'_> {
         Ok(sent)
     }
 
-    /// Whether the machine lists nothing of ours any more: what stood in the slot was removed before.
-    async fn is_clean(&mut self) -> bool {
-        let probe = Probe::new().and(Read::Inside(Ledger::inventory(&self.host.ledger)));
-        let pin = self.host.host_key.clone();
-        let way = self.pool.ground.way(&self.identity.server, &self.addresses, pin.as_deref()).await;
-        let reply = match way {
-            Ok(way) => self.pool.ground.hosts.reader(&way).ask(vec![probe]).await.pop(),
-            Err(error) => Some(Err(error)),
+    /// Keeps in mind what was done, in words.
+    fn note(&mut self, write: &Write, sent: &Sent) {
+        let answer = match sent {
+            Sent::Taken => "",
+            Sent::Unsettled(_) => ", without an answer",
+            Sent::Refused(_) | Sent::Busy(_) | Sent::Gone => return,
         };
-        match reply.map(|reply| reply.and_then(|reply| reply.inside(0).map(<[u8]>::is_empty))) {
-            Some(Ok(is_empty)) => is_empty,
-            Some(Err(error)) => {
-                self.trouble = Some(error);
-                false
-            }
-            None => false,
+        let did = match write {
+            Write::Rename(name) => format!("named `{name}`{answer}"),
+            Write::Reboot => format!("told to restart{answer}"),
+            Write::Reinstall => format!("told to install itself anew{answer}"),
+            Write::Delete => format!("told to go for good{answer}"),
+        };
+        match self.done.iter_mut().find(|(known, _)| *known == did) {
+            Some((_, times)) => *times += 1,
+            None => self.done.push((did, 1)),
         }
+    }
+
+    /// The deadline passed: what was done, what was not, and what to do.
+    fn over(&self, record: &Record, why: Why) -> Error {
+        let deadline = humantime::format_duration(self.pool.ground.rule.times.deadline);
+        let trouble = self.trouble.as_ref().map(|trouble| format!(" ({trouble})")).unwrap_or_default();
+        let times = |(did, times): &(String, u32)| match times {
+            1 => did.clone(),
+            times => format!("{did} {times} times"),
+        };
+        let done: Vec<String> = self.done.iter().map(times).collect();
+        let done = if done.is_empty() { "nothing".to_owned() } else { done.join(", ") };
+        let (left, goes_back) = match record.progress.stage {
+            Stage::Leaving => ("it was not seen clean, and not named free", true),
+            Stage::Freeing => ("it was not seen with a free name", true),
+            Stage::Taking { .. } | Stage::Abandoning => ("it was not let go", true),
+            Stage::Retiring => ("it was not seen to be gone", false),
+            Stage::Claiming | Stage::Owned | Stage::Closed => ("it was not seen to be ours", false),
+        };
+        let server = &record.identity.server;
+        let message = format!(
+            "`{server}` did not get there within its deadline of {deadline}, and is quarantined; it waited for \
+             {why}{trouble}; done: {done}; not done: {left}"
+        );
+        Error::permanent(message).help(if goes_back {
+            "run it again: it goes on where it stopped, and `fleet pool audit` shows it until then; if the host never \
+             answers again, look at it in the vendor's console: once it is deleted there, the next run forgets it"
+        } else {
+            "run it again: it goes on where it stopped; until then the host stays where it is in the books"
+        })
     }
 }
 
@@ -367,7 +421,7 @@ impl Drop for Taken<'_> {
     }
 }
 
-fn now(journal: &dyn Journal) -> Now {
+pub(super) fn now(journal: &dyn Journal) -> Now {
     Now { clock: journal.now(), date: journal.date() }
 }
 
@@ -393,9 +447,7 @@ fn complete(wish: &PoolHost, from: &PoolHost) -> PoolHost {
     PoolHost { slot, key, index, name, state, ledger, port, ..from.clone() }
 }
 
-/// The deadline passed.
-fn over(trouble: Option<Error>) -> Error {
-    let why = trouble.map(|trouble| format!(": {trouble}")).unwrap_or_default();
-    Error::permanent(format!("it did not end before its deadline{why}"))
-        .help("apply again: it goes on where it stopped; until then the host stays where it is in the books")
+/// Nothing ends so that is driven to its end.
+fn unended() -> Error {
+    Error::permanent("it did not end")
 }

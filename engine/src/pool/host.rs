@@ -82,7 +82,7 @@ pub struct PoolHost {
     #[fleet(computed)]
     pub deletable_at: Option<String>,
     /// What it takes to go on with a claim or a return that was cut off.
-    #[fleet(computed, follows = "state", follows = "name")]
+    #[fleet(computed, internal, follows = "state", follows = "name")]
     pub journal: Option<String>,
 }
 
@@ -177,7 +177,10 @@ impl PoolHost {
                 if has_our_name || is_held { state("returning", host) } else { Ok(None) }
             }
             // Only a look at the machine itself can say that nothing of ours is left.
-            (Stage::Leaving | Stage::Freeing | Stage::Abandoning | Stage::Taking { .. }, met) => match met {
+            (
+                Stage::Leaving | Stage::Freeing | Stage::Abandoning | Stage::Retiring | Stage::Taking { .. },
+                met,
+            ) => match met {
                 Ok(met) if is_free && !met.is_of(record) => Ok(None),
                 Ok(met) => state("returning", host.met(&met)),
                 Err(_) => state("returning", host),

@@ -7,53 +7,63 @@ use fleet_derive::Schema;
 use fleet_lang::{Type, Value};
 
 use super::books::Ages;
-use super::choice::{Choice, Prefer};
+use super::choice::{Choice, Prefer, family_key};
 use super::protocol::{Method, Rules};
 use super::vendor::Server;
 use crate::attributes::{Attributes, Misfit, read};
 use crate::diff::get;
 use crate::resource::Error;
-use crate::schema::{Attribute, Entry, Place, Presence};
+use crate::schema::{Attribute, Entry, Nested, Nesting, Place, Presence};
 
-/// Machines that a vendor rents out, ordered beforehand and shared by name.
-///
-/// A host is free if its name starts with `prefix`. It is taken by a ledger on the host itself and by the name of the
-/// slot, and goes back clean and with a free name when its slot goes.
+/// What a pool behind a vendor takes, whoever the vendor is.
 #[derive(Clone, Debug, PartialEq, Schema)]
 struct Arguments {
-    /// Where its hosts stand.
+    /// The zone that the servers stand in; that of the provider if it is left out.
     zone: Option<String>,
-    /// What the name of a free host starts with.
+    /// What the name of a free server starts with. Whatever is named otherwise is left alone.
     prefix: String,
-    /// What its hosts are, such as `M2-L`; any, if it is not said.
+    /// The type of the servers, such as `M2-L`.
     r#type: Option<String>,
-    /// The family of the system on its hosts, such as `Tahoe`; any, if it is not said.
+    /// The family of their system, such as `Tahoe`. A version cannot be wished for: the vendor retires single versions
+    /// without notice, and no server would fit any more.
     os_family: Option<String>,
-    /// Which hosts are taken first: by `name`, or the `oldest` or `newest` of them.
+    /// Which of the free servers is taken first: `name`, `oldest` or `newest`.
     #[fleet(default = "name")]
     prefer: String,
-    /// A plan warns if fewer than so many hosts stay free.
+    /// With fewer free servers than this left, a plan warns.
     #[fleet(default = 0)]
     min_free: i64,
-    /// Where the ledger lies on each host; a file that outlives a reboot, in a directory that the user of the connection
-    /// can write to.
+    /// Where the ledger lies on each server; a file that outlives a reboot, in a directory that the user of the
+    /// connection can write to.
     #[fleet(default = crate::host::ledger::PATH)]
     ledger: String,
-    /// What the vendor shows is never older than this.
+    /// How long what the vendor shows may lag behind.
     #[fleet(default = "30s")]
     settle: String,
-    /// How old a look at the ledger may be when the request that it allows is sent.
+    /// For how long a look at the ledger of a host is worth something: a change at the vendor that is not sent by then
+    /// is preceded by another look.
     #[fleet(default = "5s")]
     check_lifetime: String,
-    /// How long after that look a request may have its effect at the latest.
+    /// How long after that look a change at the vendor may have its effect at the latest.
     #[fleet(default = "30s")]
     delay: String,
-    /// How long a host is held while nobody knows what became of a request.
+    /// How long a server is left alone after a change at the vendor of which nobody knows whether it had an effect.
     #[fleet(default = "60s")]
     hold: String,
     /// How often something is looked at again that takes its time.
     #[fleet(default = "5s")]
     poll: String,
+}
+
+/// How a server goes back.
+#[derive(Clone, Debug, PartialEq, Schema)]
+struct Return {
+    /// How it is made as new: `reinstall` installs the newest system of its family, `scrub` removes what was made there.
+    #[fleet(default = "reinstall")]
+    method: String,
+    /// How long that may take, before somebody is told to look after it.
+    #[fleet(default = "45m")]
+    deadline: String,
 }
 
 /// What a pool says, in the form that it is used in.
@@ -73,15 +83,56 @@ pub struct Rule {
     pub times: Rules,
 }
 
-/// What the catalogue says of such a pool of a provider.
+/// What the catalogue says of such a pool of a provider, under its own manual.
 #[must_use]
-pub fn entry(provider: &str) -> Entry {
+pub fn entry(provider: &str, manual: &str) -> Entry {
+    let back = Nested { nesting: Nesting::Single, min: 0, max: Some(1), schema: Return::schema() };
     let mut schema = Arguments::schema();
+    manual.clone_into(&mut schema.doc);
+    schema.blocks.insert("return".into(), back);
     let mut keys = Attribute::new(Type::Any, Presence::Optional);
-    "What must be there before a host is claimed or installed anew, such as the keys that it lets in."
+    "The keys that must be registered before a server is claimed or installed anew: a server gets those that are there \
+     when it is installed."
         .clone_into(&mut keys.doc);
     schema.attributes.insert("ssh_keys".into(), keys);
-    Entry::new(schema, Place::Api, provider)
+    Entry { check: Some(check), ..Entry::new(schema, Place::Api, provider) }
+}
+
+/// What is wrong with a pool, as far as its arguments are known.
+fn check(pool: &Value) -> Vec<Misfit> {
+    let mut misfits = Vec::new();
+    let mut refuse = |name: &str, message: String| misfits.push(Misfit::new(name, message));
+    let text = |name: &str| get(pool, name).as_str().map(str::to_owned);
+    for name in ["zone", "type"] {
+        if text(name).is_some_and(|text| text.is_empty()) {
+            refuse(name, format!("a {name} is needed"));
+        }
+    }
+    if text("prefix").is_some_and(|prefix| prefix.trim().is_empty()) {
+        refuse("prefix", "without a prefix, every server of the project would be free to be taken".into());
+    }
+    if let Some(family) = text("os_family") {
+        if family.chars().any(|c| c.is_ascii_digit()) {
+            let why = "the vendor retires single versions without notice, and no server would fit any more";
+            refuse("os_family", format!("`{family}` names a version; name a family, such as `Tahoe`: {why}"));
+        } else if family_key(&family).is_empty() {
+            refuse("os_family", "a family is needed, such as `Tahoe`".into());
+        }
+    }
+    for name in ["settle", "check_lifetime", "delay", "hold", "poll"] {
+        if text(name).is_some_and(|text| humantime::parse_duration(&text).is_err()) {
+            refuse(name, "a duration is a text with a unit, such as `30s` or `1h 30m`".into());
+        }
+    }
+    if let Some(prefer) = text("prefer")
+        && !["name", "oldest", "newest"].contains(&&*prefer)
+    {
+        refuse("prefer", format!("`{prefer}` is none of `name`, `oldest` and `newest`"));
+    }
+    if read::<i64>(pool, "min_free").is_ok_and(|least| least < 0) {
+        refuse("min_free", "at least 0 is needed".into());
+    }
+    misfits
 }
 
 impl Rule {

@@ -16,5 +16,6 @@ pub(crate) fn server(id: &str, name: &str) -> Server {
         created_at: None,
         updated_at: None,
         deletable_at: None,
+        commitment: None,
     }
 }

@@ -208,6 +208,7 @@ fn listed(machine: &str, reach: &Reach) -> Server {
         created_at: None,
         updated_at: None,
         deletable_at: None,
+        commitment: None,
     }
 }
 

@@ -31,6 +31,8 @@ pub struct Server {
     pub updated_at: Option<String>,
     /// Before this, it cannot be deleted.
     pub deletable_at: Option<String>,
+    /// For how long it is rented, in the vendor's word.
+    pub commitment: Option<String>,
 }
 
 /// What a server is doing.
@@ -108,8 +110,15 @@ pub trait Vendor: VendorReader {
     fn reboot<'a>(&'a self, id: &'a str) -> BoxFuture<'a, Sent>;
 
     /// Installs a server anew: with the newest system of a family, or with what the vendor takes if the family is not
-    /// to be had any more.
-    fn reinstall<'a>(&'a self, id: &'a str, os_family: Option<&'a str>) -> BoxFuture<'a, Sent>;
+    /// to be had any more, which is told beside.
+    fn reinstall<'a>(
+        &'a self,
+        id: &'a str,
+        os_family: Option<&'a str>,
+    ) -> BoxFuture<'a, (Sent, Option<String>)>;
+
+    /// Deletes a server, with all that is on it, for good.
+    fn delete<'a>(&'a self, id: &'a str) -> BoxFuture<'a, Sent>;
 
     /// Orders servers with these names, all of them or none: of a model, with the newest system of a family or what the vendor
     /// takes for it. They are paid for from then on.

@@ -15,11 +15,12 @@ use crate::plan::Way;
 use crate::pool::drive::PoolWriting;
 use crate::pool::ground::Ground;
 use crate::pool::look::PoolReading;
+use crate::pool::protocol::Record;
 use crate::pool::recover::Looked;
 use crate::pool::survey::{Ours, Surveyed, survey_machines};
 use crate::pool::vendor::VendorReader;
 use crate::pool::vendors::{Key, Listing};
-use crate::pool::{Choice, PoolHost, Remedy, Rule, Sent, Vendor};
+use crate::pool::{Choice, PoolHost, Remedy, Retired, Rule, Sent, Vendor};
 use crate::provider::Journal;
 use crate::resource::Error;
 
@@ -135,7 +136,7 @@ impl Registry {
         let (hosts, reading): (_, Arc<dyn VendorReader>) = (self.hosts()?.clone(), vendor.clone());
         let ground = Ground { hosts, vendor: reading, reach: Reach::of(settings)?, rule };
         let (holder, taken) = (holder.clone(), self.vendors.taken.clone());
-        Ok(PoolWriting { ground, vendor, holder, taken, first })
+        Ok(PoolWriting { ground, vendor, holder, taken, first, kinds: self.on_hosts.clone() })
     }
 
     /// Orders servers with these names for a pool, all of them or none.
@@ -164,6 +165,22 @@ impl Registry {
         let Some(server) = writing.vendor.get(server).await? else { return Ok(false) };
         let wish = PoolHost::to_be_freed(slot, &server, &writing.ground.reach.ledger);
         writing.reclaim(wish, &server, remedy, journal).await
+    }
+
+    /// Deletes a free server of a vendor's pool for good, through the protocol, or goes on with what was begun. The slot is what
+    /// stands in the journal and in the ledger meanwhile.
+    pub async fn retire(
+        &self,
+        way: &Way,
+        holder: &Holder,
+        slot: &ScopePath,
+        (server, begun): (&str, Option<Record>),
+        journal: &dyn Journal,
+    ) -> Result<Retired, Error> {
+        let writing = self.pool_writing(settings_of(way)?, pool_behind_vendor(way)?, holder).await?;
+        let Some(server) = writing.vendor.get(server).await? else { return Ok(Retired::Deleted) };
+        let wish = PoolHost::to_be_freed(slot, &server, &writing.ground.reach.ledger);
+        writing.retire(wish, &server, begun, journal).await
     }
 
     fn vendor_of(&self, key: &Key) -> Result<&dyn super::Erased, Error> {

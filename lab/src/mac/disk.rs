@@ -60,6 +60,8 @@ const DIRECTORIES: &[(&str, u32)] = &[
     ("private/var/db/com.apple.xpc.launchd", 0o755),
     ("private/var/log", 0o755),
     ("private/var/root", 0o750),
+    ("private/var/root/Library", 0o700),
+    ("private/var/root/Library/Preferences", 0o700),
     ("private/var/run", 0o775),
     ("private/var/tmp", 0o1777),
     ("usr", 0o755),
@@ -84,6 +86,24 @@ const FILES: &[(&str, &str)] = &[
     ("System/Library/LaunchDaemons/ssh.plist", include_str!("launchd/ssh.plist")),
     ("System/Library/LaunchDaemons/com.apple.loginwindow.plist", include_str!("launchd/loginwindow.plist")),
 ];
+
+/// Where the names of a Mac are kept.
+pub(super) const NAMES: &str = "Library/Preferences/SystemConfiguration/preferences.plist";
+
+/// The names that a new Mac has: what people read, and what its neighbours find it by. It has no host name of its own.
+fn first_names() -> plist::Dictionary {
+    let around = |key: &str, value: plist::Value| {
+        let mut list = plist::Dictionary::new();
+        list.insert(key.to_owned(), value);
+        plist::Value::Dictionary(list)
+    };
+    let mut system = plist::Dictionary::new();
+    system.insert("System".into(), around("ComputerName", "Mac mini".into()));
+    system.insert("Network".into(), around("HostNames", around("LocalHostName", "Mac-mini".into())));
+    let mut all = plist::Dictionary::new();
+    all.insert("System".into(), plist::Value::Dictionary(system));
+    all
+}
 
 /// A Mac's disk.
 #[derive(Debug)]
@@ -174,6 +194,7 @@ impl Disk {
         {
             make_directory(&home.join(path), mode)?;
         }
+        plist::Value::Dictionary(first_names()).to_file_xml(root.join(NAMES)).map_err(io::Error::other)?;
         let sudoers = "root ALL = (ALL) ALL\n%admin ALL = (ALL) ALL\n#includedir /private/etc/sudoers.d\n";
         make_file(&root.join("private/etc/sudoers"), sudoers, 0o440)?;
         let mut host_key_seed = [0; 32];

@@ -1,7 +1,7 @@
 //! One Mac: switched on and off, installed, and asked about.
 
 use std::collections::BTreeMap;
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -18,10 +18,13 @@ use super::Tools;
 use super::boot::AT_BOOT;
 use super::disk::{Disk, Installation};
 use super::live::Live;
+use super::login::{self, Login};
+use super::network::Network;
+use super::pf::{Packet, Verdict};
 use super::ssh;
 use super::stand_in::{MAC, SOCKET};
-use crate::clock::Clock;
-use crate::machine::{Blueprint, Failed, Install, Machine};
+use crate::clock::{Clock, Time};
+use crate::machine::{Blueprint, Disturbance, Failed, Install, Machine};
 
 /// How long a Mac that shuts down takes to do so.
 const SHUTDOWN: Duration = Duration::from_secs(3);
@@ -29,6 +32,9 @@ const SHUTDOWN: Duration = Duration::from_secs(3);
 const REBOOT: Duration = Duration::from_secs(45);
 /// However fast time goes by there, so long takes what a Mac said last to arrive here.
 const LAST_WORDS: Duration = Duration::from_millis(50);
+
+/// Where whoever connects pretends to come from, unless it is told otherwise.
+const PEER: Ipv4Addr = Ipv4Addr::new(203, 0, 113, 7);
 
 /// A Mac.
 pub struct Mac {
@@ -40,8 +46,10 @@ pub struct Mac {
     /// Nothing while it is off.
     live: Mutex<Option<Live>>,
     power: tokio::sync::Mutex<Power>,
-    /// What is connected.
-    connections: Mutex<BTreeMap<u64, OwnedFd>>,
+    /// Where whoever connects pretends to come from.
+    ssh_peer: Mutex<IpAddr>,
+    /// What is connected, and where it pretends to come from; nowhere if the packet filter lets nobody answer.
+    connections: Mutex<BTreeMap<u64, (OwnedFd, Option<IpAddr>)>>,
     /// The leaders of what runs on channels.
     processes: Mutex<BTreeMap<u64, Pid>>,
     pub(super) counts: Counts,
@@ -99,6 +107,7 @@ impl Mac {
             disk: Mutex::new(disk),
             live: Mutex::new(None),
             power: tokio::sync::Mutex::new(Power::Off(Some(socket))),
+            ssh_peer: Mutex::new(PEER.into()),
             connections: Mutex::default(),
             processes: Mutex::default(),
             counts: Counts::default(),
@@ -192,16 +201,96 @@ impl Mac {
     /// Cuts all connections, as a network that fails does. What runs goes on until it notices.
     pub fn cut_connections(&self) {
         let connections = self.connections.lock().unwrap_or_else(PoisonError::into_inner);
-        for connection in connections.values() {
+        for (connection, _) in connections.values() {
             // One that ended meanwhile is cut already.
             let _ = rustix::net::shutdown(connection, rustix::net::Shutdown::Both);
         }
     }
 
+    /// What its packet filter says to a packet; none while it is off.
+    #[must_use]
+    pub fn judge(&self, packet: &Packet) -> Option<Verdict> {
+        let live = self.live();
+        let live = live.as_ref()?;
+        Some(live.pf.judge(packet, &|interface| live.network.addresses(interface)))
+    }
+
+    /// The rule by which it translates the address of a packet, if it does.
+    #[must_use]
+    pub fn translate(&self, packet: &Packet) -> Option<String> {
+        let live = self.live();
+        let live = live.as_ref()?;
+        live.pf.translate(packet, &|interface| live.network.addresses(interface))
+    }
+
+    /// Lets whoever connects from now on come from this address: really all come from this machine. Its packet filter
+    /// decides by it, and `netstat` shows it.
+    pub fn set_ssh_peer(&self, peer: IpAddr) {
+        *self.ssh_peer.lock().unwrap_or_else(PoisonError::into_inner) = peer;
+        if let Some(live) = &mut *self.live() {
+            live.network.ssh_peer = peer;
+        }
+    }
+
+    fn ssh_peer(&self) -> IpAddr {
+        *self.ssh_peer.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Gives an interface an address and the bits of its network, or makes one without, until it is started anew.
+    pub fn set_interface(&self, name: &str, address: Option<(IpAddr, u8)>) {
+        if let Some(live) = &mut *self.live() {
+            live.network.set(name, address);
+        }
+    }
+
+    /// Leads a network over an interface, until it is started anew.
+    pub fn set_route(&self, net: super::Net, interface: &str) {
+        if let Some(live) = &mut *self.live() {
+            live.network.routes.push((net, interface.to_owned()));
+        }
+    }
+
+    /// What InternetSharing does when the first VM starts; and, without anybody being told, after many have come and gone.
+    pub fn share_internet(&self, shares: bool) {
+        if let Some(live) = &mut *self.live() {
+            live.pf.share_internet(shares);
+        }
+    }
+
+    /// What its packet filter says to somebody who connects.
+    pub(super) fn judge_arrival(&self) -> Option<Verdict> {
+        let live = self.live();
+        let network = &live.as_ref()?.network;
+        let (interface, here) = network.arrival();
+        let packet = Packet::arriving(interface, network.ssh_peer, here, 22);
+        drop(live);
+        self.judge(&packet)
+    }
+
+    /// Where those pretend to come from who are connected.
+    pub(super) fn peers(&self) -> Vec<IpAddr> {
+        let connections = self.connections.lock().unwrap_or_else(PoisonError::into_inner);
+        connections.values().filter_map(|(_, peer)| *peer).collect()
+    }
+
+    /// The time of its world.
+    pub(super) fn time(&self) -> Time {
+        self.blueprint.clock.time()
+    }
+
     /// Remembers a connection until what is returned is dropped.
     pub(super) fn connected(self: &Arc<Mac>, socket: OwnedFd) -> Known {
+        self.remember(socket, Some(self.ssh_peer()))
+    }
+
+    /// The same for one that nobody answers.
+    pub(super) fn dropped(self: &Arc<Mac>, socket: OwnedFd) -> Known {
+        self.remember(socket, None)
+    }
+
+    fn remember(self: &Arc<Mac>, socket: OwnedFd, peer: Option<IpAddr>) -> Known {
         let number = self.counts.numbers.fetch_add(1, Ordering::Relaxed);
-        self.connections.lock().unwrap_or_else(PoisonError::into_inner).insert(number, socket);
+        self.connections.lock().unwrap_or_else(PoisonError::into_inner).insert(number, (socket, peer));
         Known { mac: self.clone(), number, is_process: false }
     }
 
@@ -266,7 +355,9 @@ impl Mac {
         let listener: TcpListener = listener.map_err(|error| self.failed(&error))?;
         let Some(mac) = self.this.upgrade() else { return Ok(()) };
         let boot_id = uuid::Uuid::new_v4().to_string().to_uppercase();
-        *self.live() = Some(Live::new(boot_id, self.blueprint.clock.time()));
+        let network = Network::at_boot(self.blueprint.ip, self.ssh_peer());
+        let login = Login::begin(&self.root);
+        *self.live() = Some(Live::new(boot_id, self.blueprint.clock.time(), network, login));
         self.turns.fetch_add(1, Ordering::AcqRel);
         let starting = mac.clone();
         let started = tokio::task::spawn_blocking(move || AT_BOOT.iter().for_each(|part| part(&starting)));
@@ -320,7 +411,7 @@ impl Mac {
             "live": *live,
             "installation": installation,
             "confinement": self.tools.confinement,
-            "connections": self.connections.lock().unwrap_or_else(PoisonError::into_inner).len(),
+            "connections": self.peers().len(),
             "processes": self.processes.lock().unwrap_or_else(PoisonError::into_inner).len(),
             "logins": count(&self.counts.logins),
             "logins_refused": count(&self.counts.refused),
@@ -355,6 +446,26 @@ impl Machine for Mac {
 
     fn is_up(&self) -> bool {
         self.live().is_some()
+    }
+
+    fn disturb(&self, disturbance: Disturbance) -> Result<(), Failed> {
+        if !self.is_up() {
+            return Err(Failed(format!("the Mac {} is off", self.blueprint.id)));
+        }
+        match disturbance {
+            Disturbance::FillBacklog => login::sshd::fill(self),
+            Disturbance::HangUp => {
+                if let Some(mac) = self.this.upgrade() {
+                    login::loginwindow::hang_up(&mac);
+                }
+            }
+            Disturbance::DhcpName(name) => {
+                if let Some(live) = &mut *self.live() {
+                    live.login.dhcp_name = Some(name);
+                }
+            }
+        }
+        Ok(())
     }
 
     fn inspect(&self) -> BoxFuture<'_, Value> {

@@ -5,6 +5,9 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::launchd::Launchd;
+use super::login::Login;
+use super::network::Network;
+use super::pf::Pf;
 use crate::clock::Time;
 
 /// The state of a Mac that is on.
@@ -20,13 +23,20 @@ pub(super) struct Live {
     pub(super) launchd: Launchd,
     /// The number of whoever is logged in at the screen: whose `gui` domain there is. Nobody at first.
     pub(super) aqua: Option<u32>,
+    /// The packet filter.
+    pub(super) pf: Pf,
+    /// Interfaces and routes.
+    pub(super) network: Network,
+    /// Who logs people in, who gets in, and what of the settings is in effect.
+    pub(super) login: Login,
     /// What commands in shell noted.
     pub(super) notes: BTreeMap<String, String>,
 }
 
 impl Live {
-    pub(super) fn new(boot_id: String, booted: Time) -> Live {
+    pub(super) fn new(boot_id: String, booted: Time, network: Network, login: Login) -> Live {
         let (kernel, notes) = (BTreeMap::new(), BTreeMap::new());
-        Live { boot_id, booted, kernel, launchd: Launchd::default(), aqua: None, notes }
+        let (launchd, pf) = (Launchd::default(), Pf::at_boot());
+        Live { boot_id, booted, kernel, launchd, aqua: None, pf, network, login, notes }
     }
 }

@@ -2,11 +2,13 @@
 //!
 //! 1. [`disk`]: what survives a reboot: the tree of files under the Mac's root directory, and what an installation left
 //! 2. [`live`]: what does not: the kernel's and launchd's own state
-//! 3. [`ssh`]: the SSH server, and in [`channel`] what runs on its channels, with a [`terminal`] if one is asked for
-//! 4. [`confine`]: what keeps a Mac's shells inside its root directory
-//! 5. [`launchd`](mod@launchd): services and what they run; [`boot`]: what happens at a start
-//! 6. [`command`]: the simulated commands of macOS
-//! 7. [`call`] and [`stand_in`](mod@stand_in): how a command that a shell starts reaches the lab, where it is carried out
+//! 3. [`login`]: who is logged in at the screen, who may become root, who gets in
+//! 4. [`ssh`]: the SSH server, and in [`channel`] what runs on its channels, with a [`terminal`] if one is asked for
+//! 5. [`confine`]: what keeps a Mac's shells inside its root directory
+//! 6. [`launchd`](mod@launchd): services and what they run; [`boot`]: what happens at a start; [`pf`] and [`network`]: the
+//!    packet filter, interfaces and routes
+//! 7. [`command`]: the simulated commands of macOS
+//! 8. [`call`] and [`stand_in`](mod@stand_in): how a command that a shell starts reaches the lab, where it is carried out
 //!
 //! ## Where paths lead
 //!
@@ -50,6 +52,9 @@ mod disk;
 mod host;
 mod launchd;
 mod live;
+mod login;
+mod network;
+mod pf;
 mod ssh;
 mod stand_in;
 mod terminal;
@@ -57,12 +62,13 @@ mod terminal;
 pub use confine::Confinement;
 pub use host::Mac;
 pub use launchd::signature::sign;
+pub use pf::{Net, Packet, Verdict};
 pub use stand_in::stand_in;
 
 /// Tools of this machine that do for those of macOS. What is not listed, a Mac does not have.
 const SYSTEM: &str = "[ awk basename bash bc bzip2 cat chmod cksum cmp col comm curl cut dash dd df diff dirname du echo \
     ed env expr false file find fold getconf gunzip gzip head hexdump install jq join ksh less lockf lsof mkdir mkfifo mktemp \
-    more nc nice nl nohup od openssl paste patch perl pkill pr printenv printf pwd python3 readlink rev rm rmdir \
+    more nice nl nohup od openssl paste patch perl pkill pr printenv printf pwd python3 readlink rev rm rmdir \
     rsync scp screen sed seq sh sort split ssh ssh-keygen strings stty sync tail tar tee test time top touch tr true \
     tsort tty uniq unlink unzip uuidgen vim wait4path wc which xargs xxd yes zcat zip zsh";
 

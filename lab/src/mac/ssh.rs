@@ -16,6 +16,7 @@ use tokio::net::{TcpListener, TcpStream};
 
 use super::Mac;
 use super::channel::{Running, start};
+use super::login::sshd::{Welcome, welcome};
 use super::terminal::Wanted;
 
 /// So many channels at most on one connection, as sshd has it.
@@ -24,6 +25,8 @@ const MOST_CHANNELS: usize = 10;
 /// Serves a Mac until it is switched off.
 pub(super) async fn serve(listener: TcpListener, mac: Weak<Mac>, host_key: PrivateKey) {
     let config = Arc::new(config(host_key));
+    // Those whom nobody answers.
+    let mut waiting = Vec::new();
     loop {
         let stream = match listener.accept().await {
             Ok((stream, _)) => stream,
@@ -34,7 +37,23 @@ pub(super) async fn serve(listener: TcpListener, mac: Weak<Mac>, host_key: Priva
             }
         };
         let Some(mac) = mac.upgrade() else { return };
-        tokio::spawn(connection(config.clone(), stream, mac));
+        // The packet filter comes before whoever listens.
+        match mac.judge_arrival() {
+            Some(verdict) if !verdict.passes && verdict.returns => continue,
+            Some(verdict) if !verdict.passes => {
+                tokio::spawn(unanswered(stream, mac));
+                continue;
+            }
+            _ => {}
+        }
+        match welcome(&mac) {
+            Welcome::Served => {
+                waiting.clear();
+                tokio::spawn(connection(config.clone(), stream, mac));
+            }
+            Welcome::Unanswered => waiting.push(stream),
+            Welcome::Refused => {}
+        }
     }
 }
 
@@ -60,6 +79,20 @@ fn config(host_key: PrivateKey) -> Config {
         inactivity_timeout: None,
         nodelay: true,
         ..Config::default()
+    }
+}
+
+/// Nobody answers whom the packet filter drops, until they give up.
+async fn unanswered(stream: TcpStream, mac: Arc<Mac>) {
+    let Ok(socket) = stream.as_fd().try_clone_to_owned() else { return };
+    let _known = mac.dropped(socket);
+    let mut buffer = [0; 1024];
+    while stream.readable().await.is_ok() {
+        match stream.try_read(&mut buffer) {
+            Ok(0) => return,
+            Err(error) if error.kind() != std::io::ErrorKind::WouldBlock => return,
+            _ => {}
+        }
     }
 }
 

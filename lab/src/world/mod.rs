@@ -15,7 +15,7 @@ use crate::control::ServerEdit;
 use crate::disk;
 use crate::fault::Faults;
 use crate::log::Log;
-use crate::machine::{Factory, Machine};
+use crate::machine::{Factory, Failed, Machine};
 use crate::scaleway::{Call, Effect, Event, Outcome, Scaleway, Token};
 pub(crate) use request::{Reply, Request};
 
@@ -105,7 +105,7 @@ impl World {
 
     /// Changes a server behind the API's back.
     pub(crate) async fn edit_server(self: &Arc<World>, id: &str, edit: ServerEdit) {
-        let power = edit.power;
+        let (power, disturbance) = (edit.power, edit.disturb);
         self.edit(|scaleway, now| {
             if let Some(status) = edit.status {
                 scaleway.set_status(id, status, now);
@@ -122,6 +122,12 @@ impl World {
             let id = id.to_owned();
             let effect = if on { Effect::Boot(id, None) } else { Effect::Halt(id) };
             self.act(vec![effect]).await;
+        }
+        if let (Some(disturbance), Some(machine)) = (disturbance, self.machine(id))
+            && let Err(Failed(message)) = machine.disturb(disturbance)
+        {
+            let (at, server) = (self.clock.time(), id.to_owned());
+            self.state().troubles.push(Trouble { at, server, message });
         }
     }
 

@@ -64,7 +64,7 @@ pub(super) struct Service {
     /// The name by which launchd knows it, such as `dev.example.agent`.
     #[fleet(replace)]
     pub(super) label: String,
-    /// `system` for a daemon, or `gui/UID` for an agent of the user with that number.
+    /// The domain: `system` for a daemon, or `gui/UID` for an agent of the user with that number.
     #[fleet(replace, default = "system")]
     pub(super) domain: String,
     /// Who runs it: root, if a daemon does not say otherwise. An agent needs it: it is whose session it is.

@@ -7,9 +7,33 @@ use fleet_engine::host::Tool;
 
 /// Every procedure, by its name. Whoever adds one adds it here.
 const PROCEDURES: &[(&str, &str)] = &[
+    ("apfs_volume", include_str!("apfs_volume.sh")),
+    ("auto_login", include_str!("auto_login.sh")),
+    ("auto_login_before", concat!(include_str!("before.sh"), include_str!("auto_login_before.sh"))),
+    ("defaults", concat!(include_str!("before.sh"), include_str!("defaults.sh"))),
+    ("defaults_of_host", include_str!("defaults_of_host.sh")),
+    ("hostname", concat!(include_str!("before.sh"), include_str!("hostname.sh"))),
+    ("hostname_before", concat!(include_str!("before.sh"), include_str!("hostname_before.sh"))),
+    ("local_network", include_str!("local_network.sh")),
+    ("local_network_before", concat!(include_str!("before.sh"), include_str!("local_network_before.sh"))),
+    ("resolver", include_str!("resolver.sh")),
+    ("settings", concat!(include_str!("before.sh"), include_str!("setting.sh"), include_str!("settings.sh"))),
+    (
+        "settings_before",
+        concat!(include_str!("before.sh"), include_str!("setting.sh"), include_str!("settings_before.sh")),
+    ),
+    ("vlan", include_str!("vlan.sh")),
     ("launchd_service", include_str!("launchd_service.sh")),
     ("launchd_service_remove", include_str!("launchd_service_remove.sh")),
+    ("pf_apply", include_str!("pf_apply.sh")),
+    ("pf_arm", include_str!("pf_arm.sh")),
+    ("pf_guard", include_str!("pf_guard.sh")),
+    ("pf_remove", include_str!("pf_remove.sh")),
     ("signed_binary", include_str!("signed_binary.sh")),
+    (
+        "vm_nat",
+        concat!("vms=a\nservice=b\nprivate=c\n", include_str!("vm_nat.sh"), include_str!("pf_arm.sh")),
+    ),
 ];
 
 #[test]

@@ -71,6 +71,8 @@ pub(super) enum Unmade {
     Gone(Error),
     /// It is in the middle of something.
     Busy(Error),
+    /// Something has to be so first, and it has no effect.
+    NotNow(Error),
     /// It was refused, and has no effect.
     Refused(Error),
     /// Nobody knows whether it has an effect.
@@ -124,6 +126,7 @@ pub(super) fn on_write(doing: &str, answer: &Answer) -> Result<(), Unmade> {
     Err(match (kind, class) {
         (Type::NotFound, _) => Unmade::Gone(error),
         (Type::TransientState, _) => Unmade::Busy(patient(error).after(BUSY)),
+        (Type::PreconditionFailed, _) => Unmade::NotNow(error),
         // Who failed in the middle does not say how far it came; only a 429 of any form was turned away at the door.
         (Type::Other, Class::Later(_)) if answer.status != 429 => Unmade::Unsettled(error),
         _ => Unmade::Refused(error),
@@ -209,9 +212,11 @@ impl From<Unread> for Error {
 impl From<Unmade> for Error {
     fn from(unmade: Unmade) -> Error {
         match unmade {
-            Unmade::Gone(error) | Unmade::Busy(error) | Unmade::Refused(error) | Unmade::Unsettled(error) => {
-                error
-            }
+            Unmade::Gone(error)
+            | Unmade::Busy(error)
+            | Unmade::NotNow(error)
+            | Unmade::Refused(error)
+            | Unmade::Unsettled(error) => error,
         }
     }
 }
@@ -221,7 +226,7 @@ impl From<Unmade> for Sent {
         match unmade {
             Unmade::Gone(_) => Sent::Gone,
             Unmade::Busy(error) => Sent::Busy(error),
-            Unmade::Refused(error) => Sent::Refused(error),
+            Unmade::NotNow(error) | Unmade::Refused(error) => Sent::Refused(error),
             Unmade::Unsettled(error) => Sent::Unsettled(error),
         }
     }

@@ -190,6 +190,34 @@ async fn a_server_is_gone_only_if_the_list_agrees() {
 }
 
 #[tokio::test]
+async fn a_server_is_deleted_when_its_time_has_come() {
+    let world = World::new(Options::default());
+    let (zone, id) = (world.zone(), world.first());
+    let same = id.clone();
+    let soon = world.lab.edit(move |vendor, now| {
+        let soon = now.after(Duration::from_secs(3600));
+        vendor.servers.change(&same, now, |server| server.deletable_at = soon);
+        soon
+    });
+    let early = zone.delete(&id).await;
+    assert_eq!(sent(&early), "refused");
+    let fleet_engine::pool::Sent::Refused(error) = early else { panic!("{early:?}") };
+    assert!(error.message.contains("[precondition_failed]"), "{error}");
+    assert!(error.help.unwrap().contains("`deletable_at`"));
+    // The same words with another status are not the same error, and neither is the status alone.
+    world.lab.fault(Fault::failed(412).on(Operation::DeleteServer));
+    let fleet_engine::pool::Sent::Refused(other) = zone.delete(&id).await else { panic!("it is refused") };
+    assert!(!other.help.unwrap().contains("`deletable_at`"));
+    world.lab.advance(Duration::from_secs(3600));
+    let shown = zone.get(&id).await.unwrap().unwrap();
+    assert_eq!((shown.commitment.as_deref(), shown.deletable_at), (Some("none"), Some(soon.to_string())));
+    assert_eq!(sent(&zone.delete(&id).await), "taken");
+    assert_eq!(read(&zone.get(&id).await), "gone");
+    // "Not allowed" is how the vendor speaks of it from now on, and no answer to a request.
+    assert_eq!(sent(&zone.delete(&id).await), "refused");
+}
+
+#[tokio::test]
 async fn all_pages_are_read_and_servers_are_what_they_are() {
     let world = World::new(Options { macs: 120, ..Options::default() });
     let zone = world.zone();
@@ -247,24 +275,26 @@ async fn a_reinstallation_takes_the_newest_of_the_family_or_what_the_vendor_has(
         let is_it = |entry: &&fleet_lab::log::Entry| entry.operation == Some(Operation::ReinstallServer);
         requests.iter().rfind(is_it).map(|entry| entry.body.clone()).unwrap()
     };
-    assert_eq!(sent(&zone.reinstall(&ids[0], Some("Tahoe")).await), "taken");
+    assert_eq!(sent(&zone.reinstall(&ids[0], Some("Tahoe")).await.0), "taken");
     let systems = world.looking().systems(ZONE).await.unwrap();
     let newest = os::newest(&systems, "tahoe", "M2-L").unwrap();
     assert_eq!(body()["os_id"], json!(newest.id));
     assert!(!newest.is_beta);
     assert_eq!(zone.get(&ids[0]).await.unwrap().unwrap().status, Status::Reinstalling);
     // It is in the middle of it.
-    assert_eq!(sent(&zone.reinstall(&ids[0], None).await), "busy");
+    assert_eq!(sent(&zone.reinstall(&ids[0], None).await.0), "busy");
     assert_eq!(sent(&zone.reboot(&ids[0]).await), "busy");
     // A family that is not there any more does not keep a host from going back.
-    assert_eq!(sent(&zone.reinstall(&ids[1], Some("Mavericks")).await), "taken");
+    let (outcome, told) = zone.reinstall(&ids[1], Some("Mavericks")).await;
+    assert_eq!(sent(&outcome), "taken");
+    assert!(told.unwrap().contains("no system of the family `Mavericks` for M2-L any more"));
     assert_eq!(body()["os_id"], json!(null));
     // Nothing is sent where it is not known what to send.
     world.lab.fault(Fault::failed(500).on(Operation::ListOs));
     let before = world.count(Operation::ReinstallServer);
-    assert_eq!(sent(&zone.reinstall(&ids[2], Some("Tahoe")).await), "refused for now");
+    assert_eq!(sent(&zone.reinstall(&ids[2], Some("Tahoe")).await.0), "refused for now");
     world.delete(&ids[2]).await;
-    assert_eq!(sent(&zone.reinstall(&ids[2], Some("Tahoe")).await), "gone");
+    assert_eq!(sent(&zone.reinstall(&ids[2], Some("Tahoe")).await.0), "gone");
     assert_eq!(world.count(Operation::ReinstallServer), before);
 }
 
@@ -305,7 +335,7 @@ async fn a_key_is_registered_found_renamed_and_removed() {
 
     // Not while a server is being installed: it would not get the key.
     let zone = world.zone();
-    assert_eq!(sent(&zone.reinstall(&world.first(), None).await), "taken");
+    assert_eq!(sent(&zone.reinstall(&world.first(), None).await.0), "taken");
     let kept = SshKey::destroy(&world.acting, enabled.clone()).await.unwrap_err();
     assert!(kept.transient && kept.help.is_some() && kept.retry_after.is_some(), "{kept}");
     assert_eq!(world.count(Operation::DeleteSshKey), 0);

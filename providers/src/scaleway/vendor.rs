@@ -9,6 +9,7 @@ use serde_json::{Value as Json, json};
 use tokio::time::timeout;
 
 use super::client::{Acting, Looking, join, macs};
+use super::refusal::Unmade;
 use super::{os, wire};
 
 /// How long it may take to find the system for a reinstallation. Whoever asks for one has just made sure that the host
@@ -56,6 +57,7 @@ impl ZoneReader {
             created_at: server.created_at,
             updated_at: server.updated_at,
             deletable_at: server.deletable_at,
+            commitment: server.commitment.map(|commitment| commitment.kind),
         }
     }
 }
@@ -100,9 +102,9 @@ impl Zone {
         }
     }
 
-    /// The newest system of a family for a server; none if the family is not to be had any more. What was a version
+    /// The newest system of a family for a server; or that the family is not to be had any more. What was a version
     /// yesterday may be retired today, so nothing of it is kept.
-    async fn system(&self, id: &str, family: &str) -> Result<Option<String>, Sent> {
+    async fn system(&self, id: &str, family: &str) -> Result<Result<String, String>, Sent> {
         let ZoneReader { looking, zone, .. } = &self.reader;
         let both = async { tokio::join!(looking.server(zone, id), looking.systems(zone)) };
         let late = || {
@@ -111,17 +113,13 @@ impl Zone {
         let (server, systems) = timeout(CHOOSING, both).await.map_err(|_| late())?;
         let Some(server) = server.map_err(Sent::Refused)? else { return Err(Sent::Gone) };
         let systems = systems.map_err(Sent::Refused)?;
-        let newest = os::newest(&systems, family, &server.model);
-        if newest.is_none() {
-            let model = &server.model;
-            tracing::warn!(
-                server = id,
-                family,
-                model,
-                "the family is not to be had any more: what the vendor takes is installed"
-            );
-        }
-        Ok(newest.map(|os| os.id.clone()))
+        let model = &server.model;
+        Ok(os::newest(&systems, family, model).map(|os| os.id.clone()).ok_or_else(|| {
+            format!(
+                "the vendor has no system of the family `{family}` for {model} any more, so `{id}` is installed with what \
+                 the vendor takes, and is free for pools of another `os_family` only"
+            )
+        }))
     }
 }
 
@@ -150,21 +148,38 @@ impl Vendor for Zone {
         Box::pin(async move { self.send(&doing, Verb::Post, &[id, "reboot"], &json!({})).await })
     }
 
-    fn reinstall<'a>(&'a self, id: &'a str, os_family: Option<&'a str>) -> BoxFuture<'a, Sent> {
+    fn reinstall<'a>(
+        &'a self,
+        id: &'a str,
+        os_family: Option<&'a str>,
+    ) -> BoxFuture<'a, (Sent, Option<String>)> {
         let doing = format!("cannot install server `{id}` anew");
         Box::pin(async move {
-            let system = match os_family {
-                None => None,
-                Some(family) => match self.system(id, family).await {
-                    Ok(system) => system,
-                    Err(unsent) => return unsent,
-                },
-            };
             let mut body = json!({ "enable_kext": false });
-            if let Some(system) = system {
-                body["os_id"] = system.into();
+            let mut told = None;
+            if let Some(family) = os_family {
+                match self.system(id, family).await {
+                    Ok(Ok(system)) => body["os_id"] = system.into(),
+                    Ok(Err(retired)) => told = Some(retired),
+                    Err(unsent) => return (unsent, None),
+                }
             }
-            self.send(&doing, Verb::Post, &[id, "reinstall"], &body).await
+            (self.send(&doing, Verb::Post, &[id, "reinstall"], &body).await, told)
+        })
+    }
+
+    fn delete<'a>(&'a self, id: &'a str) -> BoxFuture<'a, Sent> {
+        let doing = format!("cannot delete server `{id}`");
+        Box::pin(async move {
+            let path = join(&macs(&self.reader.zone), &["servers", id]);
+            match self.acting.send(&doing, Verb::Delete, &path, None).await {
+                Ok(_) => Sent::Taken,
+                // It may be deleted some day, and not now.
+                Err(Unmade::NotNow(error)) => Sent::Refused(
+                    error.help("the vendor keeps a server for a day at least: see its `deletable_at`"),
+                ),
+                Err(unmade) => unmade.into(),
+            }
         })
     }
 

@@ -33,6 +33,8 @@ pub(super) struct Server {
     #[serde(default)]
     pub(super) deletable_at: Option<String>,
     #[serde(default)]
+    pub(super) commitment: Option<Commitment>,
+    #[serde(default)]
     pub(super) tags: Vec<String>,
     #[serde(default)]
     ssh_username: Option<String>,
@@ -40,6 +42,13 @@ pub(super) struct Server {
     sudo_password: Option<String>,
     #[serde(default)]
     vnc_url: Option<String>,
+}
+
+/// For how long a server is rented.
+#[derive(Clone, Debug, Deserialize)]
+pub(super) struct Commitment {
+    #[serde(rename = "type")]
+    pub(super) kind: String,
 }
 
 /// An operating system that can be installed, or that was.

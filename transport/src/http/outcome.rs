@@ -119,7 +119,7 @@ impl Lost {
         }
         if error.is_connect() {
             let failed =
-                Error::transient(format!("{doing}: {api} cannot be reached")).because(because(error));
+                Error::unreachable(format!("{doing}: {api} cannot be reached")).because(because(error));
             return Lost::NotSent(failed);
         }
         let what = if error.is_timeout() { "did not answer in time" } else { "did not answer" };

@@ -3,7 +3,7 @@ export LC_ALL
 Z='
 '
 umask 077
-PATH=${PATH:-/usr/bin:/bin}:/usr/sbin:/sbin
+PATH=${PATH:-/usr/bin:/bin}:/usr/sbin:/sbin:/usr/libexec/ApplicationFirewall
 
 # The end of an answer: words about it, on both outputs.
 x() {
@@ -236,7 +236,7 @@ theirs() {
   (
     unset -f x hello stats sums seen names inside tree run processes theirs user
     unset -f step complain synced place new like keep down fill settle gather ahead there modes land made \
-      whose anew raise holds held refused listed claim release mark take_over put edit directory kept lead unpack remove clear call procedure boot restart 2>/dev/null
+      whose anew raise holds held refused listed claim release mark take_over put edit directory kept lead unpack unmade remove clear call procedure boot restart 2>/dev/null
     umask 022
     set --
     eval "${u%.}"

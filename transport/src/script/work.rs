@@ -232,16 +232,19 @@ impl Job {
         if lines.is_empty() {
             return;
         }
+        let mut text = String::from("s=0\n");
+        for line in lines {
+            // No list of several: where the end of a command counts for what follows, a procedure of ours goes on after
+            // one that failed, whatever it says.
+            text += &format!("[ \"$s\" = 0 ] && {line}\n");
+        }
         let uploads: Vec<String> =
             self.tasks.iter().filter_map(|task| task.with.upload()).map(under_root).collect();
-        if uploads.is_empty() {
-            frame.push(&format!("{}\n", lines.join(" &&\n")));
-        } else {
+        if !uploads.is_empty() {
             // A file that changed is edited again, and what comes after it is still needed.
-            let (lines, uploads) = (lines.join(" &&\n"), uploads.join(" "));
-            let clean = format!("[ \"$s\" = {CHANGED} ] || rm -f -- {uploads}");
-            frame.push(&format!("s=0\n{lines}\n{clean}\n"));
+            text += &format!("[ \"$s\" = {CHANGED} ] || rm -f -- {}\n", uploads.join(" "));
         }
+        frame.push(&text);
     }
 
     /// Reads what it printed.

@@ -275,13 +275,29 @@ unpack() {
   return "$s"
 }
 
+# Removes what a crash left of something that was about to be made here: nobody else would ever find it.
+unmade() {
+  new "$1"
+  q=${1%/*}
+  t=$q/.${1##*/}.fleet-old
+  if [ -e "$t" ] || [ -L "$t" ]; then rm -rf -- "$t"; fi
+  t=$q/.fleet-new/${1##*/}
+  if [ -e "$t" ] || [ -L "$t" ]; then
+    rm -rf -- "$t"
+    rmdir -- "$q/.fleet-new" 2>/dev/null
+  fi
+  return 0
+}
+
 # Removes a file, a link or an empty directory.
 remove() {
+  unmade "$1"
   if [ -d "$1" ] && [ ! -L "$1" ]; then rmdir -- "$1"; else rm -f -- "$1"; fi
 }
 
 # Removes everything there.
 clear() {
+  unmade "$1"
   rm -rf -- "$1" 2>/dev/null || {
     chmod -R u+rwx -- "$1" 2>/dev/null
     rm -rf -- "$1"
@@ -379,7 +395,7 @@ held() {
   else
     if [ "$W" != none ]; then cat -- "$1"; fi
     x "$W"
-    return 1
+    s=1
   fi
 }
 

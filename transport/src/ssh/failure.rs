@@ -18,23 +18,23 @@ pub(crate) fn of(address: &str, why: &str) -> Error {
         Error::permanent(format!("`{address}` does not let us in: {last}"))
             .help("see that the user is right, and that the public part of the key is authorized there")
     } else if has("Could not resolve hostname") {
-        Error::transient(format!("nobody knows where `{address}` is: {last}"))
+        Error::unreachable(format!("nobody knows where `{address}` is: {last}"))
             .help("see that the name is right and that its names can be resolved from here")
     } else if has("Connection refused") {
-        Error::transient(format!("`{address}` refuses connections: {last}"))
+        Error::unreachable(format!("`{address}` refuses connections: {last}"))
             .help("see that sshd runs there (on macOS: Remote Login), and on this port")
     } else if has("timed out")
         || has("No route to host")
         || has("Network is unreachable")
         || has("Host is down")
     {
-        Error::transient(format!("`{address}` does not answer: {last}"))
+        Error::unreachable(format!("`{address}` does not answer: {last}"))
             .help("see that the host is on and that no firewall or missing tunnel is in the way")
     } else if has("Bad configuration option") || has("terminating, ") || has("Bad owner or permissions") {
         Error::permanent(format!("`ssh` does not take its configuration: {last}"))
             .help("see that `ssh` works by itself with the same configuration")
     } else {
-        Error::transient(format!("no connection to `{address}`: {last}")).help(
+        Error::unreachable(format!("no connection to `{address}`: {last}")).help(
             "see whether `ssh -v` gets there with the same user, key and port, and what sshd notes there",
         )
     }
@@ -48,7 +48,7 @@ pub(crate) fn unreachable(mut all: Vec<(&str, Error)>) -> Error {
         return error;
     }
     let told: Vec<&str> = all.iter().map(|(_, error)| &*error.message).collect();
-    let error = Error::transient(format!("no address of the host answers: {}", told.join("; ")));
+    let error = Error::unreachable(format!("no address of the host answers: {}", told.join("; ")));
     match all.into_iter().find_map(|(_, error)| error.help) {
         Some(help) => error.help(help),
         None => error,

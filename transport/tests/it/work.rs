@@ -255,6 +255,33 @@ fn directories_links_and_what_is_removed() {
     }
 }
 
+/// What is half made holds what the whole would: it goes with it, also where the whole was never there.
+#[test]
+fn what_a_crash_left_of_a_thing_goes_with_it() {
+    for shell in SHELLS {
+        let directory = tempfile::tempdir().unwrap();
+        let root = directory.path();
+        fs::create_dir_all(root.join("d/.fleet-new")).unwrap();
+        fs::create_dir_all(root.join("d/.tree.fleet-old/deep")).unwrap();
+        for left in ["d/.file.fleet-new", "d/.fleet-new/file", "d/.tree.fleet-new", "d/file", "d/other"] {
+            fs::write(root.join(left), "secret").unwrap();
+        }
+        let remove = |path: &str| task(Act::Remove { path: path.into() });
+        let clear = |path: &str| task(Act::RemoveTree { path: path.into() });
+        let tasks = vec![remove("/d/file"), remove("/d/file"), clear("/d/tree")];
+        assert_eq!(run(shell, root, &[job(tasks)]), [Outcome::Done], "{shell:?}");
+        let left: Vec<_> = fs::read_dir(root.join("d")).unwrap().map(|it| it.unwrap().file_name()).collect();
+        assert_eq!(left, ["other"], "{shell:?}");
+        // What is written ahead for others stays.
+        fs::create_dir(root.join("d/.fleet-new")).unwrap();
+        for left in ["d/.fleet-new/other", "d/.fleet-new/next"] {
+            fs::write(root.join(left), "").unwrap();
+        }
+        assert_eq!(run(shell, root, &[job(vec![remove("/d/other")])]), [Outcome::Done], "{shell:?}");
+        assert!(root.join("d/.fleet-new/next").exists() && !root.join("d/.fleet-new/other").exists());
+    }
+}
+
 #[test]
 fn an_archive_takes_the_place_of_a_directory() {
     let packed = tempfile::tempdir().unwrap();
@@ -332,6 +359,7 @@ fn programs_and_scripts_read_what_they_are_given() {
                 b"\0x\n",
             )]),
             job(vec![procedure("set -eu\nread -r x || exit 9\necho never", &[], b""), script("echo second")]),
+            job(vec![procedure("set -e\nfalse\n: >\"$R/went-on\"", &[], b""), script("echo second")]),
         ];
         let outcomes = run(shell, root, &jobs);
         assert_eq!(fs::read(&out).unwrap(), b"a\0\xff'\nit's", "{shell:?}");
@@ -352,6 +380,9 @@ fn programs_and_scripts_read_what_they_are_given() {
         assert_eq!(outcomes[6], Outcome::Done, "{shell:?}");
         let (at, section) = failed(&outcomes[7]);
         assert_eq!((at, &*section.word), (0, "9"), "{shell:?}");
+        let (at, section) = failed(&outcomes[8]);
+        assert_eq!((at, &*section.word), (0, "1"), "{shell:?}: what fails in a procedure ends it");
+        assert!(!root.join("went-on").exists(), "{shell:?}");
     }
 }
 

@@ -1,25 +1,14 @@
 //! `fleet pool reclaim`.
 
-use std::collections::BTreeMap;
 use std::io::Write as _;
-use std::time::Duration;
 
-use fleet_engine::address::{Address, Key, ScopePath};
-use fleet_engine::clock::Clock as _;
-use fleet_engine::diff::get;
-use fleet_engine::event::Wait;
-use fleet_engine::host::Holder;
+use fleet_engine::address::{Key, ScopePath};
 use fleet_engine::plan::Way;
 use fleet_engine::pool::Remedy;
-use fleet_engine::provider::{Journal, Session};
-use fleet_engine::resource::{BoxFuture, Error};
-use fleet_engine::schema::{Catalog as _, Sort};
-use fleet_engine::state::{Object, Recorded, State, Store as _, Write};
-use fleet_lang::Value;
 use fleet_store::{Database, Summary};
 
-use super::survey::{Row, Survey, now, random, survey};
-use crate::clock::Stopwatch;
+use super::notes::{Notes, holder};
+use super::survey::{Row, Survey, survey};
 use crate::configuration::VariableArgs;
 use crate::converge::{Purpose, Site};
 use crate::hosts::HostArgs;
@@ -80,8 +69,7 @@ fn reclaim_all(env: &mut Env, site: &Site, database: &Database, args: &ReclaimAr
     if !args.yes && !env.ask("Free them?")? {
         return Err(Failure::new("not approved, nothing was done").help("answer `yes`, or use `--yes`"));
     }
-    let lineage = state.lineage.as_deref().unwrap_or_default().to_owned();
-    let holder = Holder { lineage, fence: database.fence(), by: database.holder().to_string() };
+    let holder = holder(database, &state);
     let mut exit = Exit::Done;
     for (row, remedy) in chosen {
         let to_vendor = |way: &&Way| *way.pool == *row.pool && way.machine.is_none();
@@ -94,6 +82,9 @@ fn reclaim_all(env: &mut Env, site: &Site, database: &Database, args: &ReclaimAr
             notes.close().await.map(|()| freed)
         });
         let name = &row.name;
+        for warning in notes.warnings() {
+            writeln!(env.stderr, "{name}: {warning}")?;
+        }
         match freed {
             Ok(true) => writeln!(env.stdout, "{name}: free")?,
             Ok(false) => writeln!(env.stdout, "{name}: somebody else was faster, nothing was left to do")?,
@@ -129,76 +120,4 @@ fn chosen<'r>(rows: &'r [Row], named: &[String]) -> Result<Vec<(&'r Row, &'r Rem
     let is_named = |row: &&Row| named.is_empty() || named.contains(&row.id) || named.contains(&row.name);
     let remedied = rows.iter().filter(is_named).filter_map(|row| Some((row, row.remedy.as_ref()?)));
     Ok(remedied.filter(|(_, remedy)| **remedy != Remedy::Decide).collect())
-}
-
-/// What is noted while a server is freed stands in the state as a host that its slot has no use for any more, so that the next
-/// apply goes on with it.
-struct Notes<'a> {
-    clock: Stopwatch,
-    database: &'a Database,
-    object: Object,
-    record: Recorded,
-}
-
-impl<'a> Notes<'a> {
-    fn new(site: &Site, database: &'a Database, state: &State, way: &Way, slot: &ScopePath) -> Notes<'a> {
-        let address = Address::host_of(slot.clone());
-        let numbers = state.deposed.get(&address).and_then(|older| older.keys().last());
-        let number = numbers.map_or(1, |last| last + 1);
-        let pool = way.settings.as_ref().map(|settings| get(settings, "pool")).unwrap_or_else(Value::null);
-        let kind = format!("{}_host", get(&pool, "provider").as_str().unwrap_or_default());
-        let version = site.providers.find(Sort::Resource, &kind).map_or(0, |entry| entry.version);
-        let record = Recorded {
-            session: Session::on_host(slot.clone(), None),
-            kind: kind.into(),
-            version,
-            value: Value::null(),
-            sealed: BTreeMap::new(),
-            depends_on: [].into(),
-            create_before_destroy: false,
-            epoch: None,
-        };
-        Notes { clock: site.clock, database, object: Object { address, deposed: Some(number) }, record }
-    }
-
-    async fn write(&self, recorded: Option<Recorded>) -> Result<(), Error> {
-        let written = self.database.write(Write::Settle { object: self.object.clone(), recorded }).await;
-        written.map_err(|error| Error::permanent(format!("it cannot be noted: {error}")))
-    }
-
-    /// Nothing is left to do.
-    async fn close(&self) -> Result<(), Error> {
-        self.write(None).await
-    }
-}
-
-impl Journal for Notes<'_> {
-    fn note(&self, value: Value) -> BoxFuture<'_, Result<(), Error>> {
-        Box::pin(async move {
-            let mut record = self.record.clone();
-            record.session.alias = get(&value, "machine").as_str().map(Into::into);
-            record.value = value;
-            self.write(Some(record)).await
-        })
-    }
-
-    fn now(&self) -> Duration {
-        self.clock.now()
-    }
-
-    fn wait(&self, until: Duration, _: Wait) -> BoxFuture<'_, ()> {
-        Box::pin(async move {
-            while let Some(left) = until.checked_sub(self.now()).filter(|left| !left.is_zero()) {
-                self.clock.sleep(left).await;
-            }
-        })
-    }
-
-    fn date(&self) -> u64 {
-        now()
-    }
-
-    fn random(&self) -> String {
-        random()
-    }
 }

@@ -45,6 +45,8 @@ pub(super) struct Row {
     pub(super) since: Option<String>,
     pub(super) age_seconds: Option<u64>,
     pub(super) deletable_at: Option<String>,
+    /// For how long it is rented, in the vendor's word.
+    pub(super) commitment: Option<String>,
     pub(super) why: String,
     pub(super) remedy: Option<Remedy>,
 }
@@ -108,7 +110,7 @@ fn add(rows: &mut Vec<Row>, row: Row) {
 impl Row {
     fn of(pool: &str, surveyed: Surveyed, date: u64) -> Row {
         let Surveyed { server, entry } = surveyed;
-        let Server { id, name, zone, model, os_family, addresses, deletable_at, .. } = server;
+        let Server { id, name, zone, model, os_family, addresses, deletable_at, commitment, .. } = server;
         let Entry { class, whose, since, why, remedy } = entry;
         let given = |text: String| Some(text).filter(|text| !text.is_empty());
         let (lineage, slot) = whose.unzip();
@@ -127,6 +129,7 @@ impl Row {
             since,
             age_seconds,
             deletable_at,
+            commitment,
             why,
             remedy,
         }

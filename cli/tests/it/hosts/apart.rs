@@ -93,6 +93,38 @@ fn a_quarantined_host_is_not_given_back_and_its_machine_is_chosen_for_nobody() {
 }
 
 #[test]
+fn a_slot_whose_machine_is_quarantined_can_get_another() {
+    let mut desk = Desk::of(2, NOTE);
+    desk.slots("size = 1");
+    desk.apply();
+    desk.site.fleet(["host", "quarantine", "a", "--reason", "fans fail"]).ok();
+    let before = stamps(desk.machine("a").root());
+    // It may as well be off.
+    desk.machine_mut("a").server.kill();
+    desk.inside(&changed());
+    desk.run("apply", &["--replace", "fleet.desk[0].host"]).ok();
+    assert_eq!(desk.machine("b").read("etc/note"), "2");
+    let said = desk.site.fleet(["plan"]).ok();
+    assert!(said.contains("`a`, which fleet.desk[0] had, stays as it is: quarantined by "), "{said}");
+    assert!(said.contains(": fans fail") && said.contains("No changes."), "{said}");
+    desk.inside(NOTE);
+    desk.apply();
+    assert_eq!(desk.machine("b").read("etc/note"), "1");
+    // Not even with everything else.
+    desk.run("destroy", &[]).ok();
+    same(&stamps(desk.machine("a").root()), &before, "nothing was changed");
+    desk.machine_mut("a").server.restart();
+    assert_eq!(desk.held(), [Some("fleet.desk[0]".into()), None]);
+    // When it is well again, it is cleaned and given back.
+    desk.site.fleet(["host", "resume", "desk[0]"]).ok();
+    desk.run("destroy", &[]).ok();
+    assert_eq!(desk.held(), [None, None]);
+    assert!(!desk.machine("a").has("etc/note"));
+    let state = desk.state();
+    assert!(state.deposed.is_empty() && state.marks.is_empty() && state.intents.is_empty());
+}
+
+#[test]
 fn all_slots_are_listed_with_their_machines_and_marks() {
     let mut desk = Desk::of(3, NOTE);
     desk.slots("size = 2");

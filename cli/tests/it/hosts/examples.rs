@@ -45,7 +45,10 @@ fn examples_are_valid_and_in_canonical_form() {
         let site = Site::empty();
         copy(&example(name), &site, "");
         // The key that their users have made.
-        site.write(".ssh/fleet_ed25519.pub", "ssh-ed25519 AAAA of-somebody");
+        fs::create_dir(site.path().join(".ssh")).unwrap();
+        let mut keygen = Command::new("ssh-keygen");
+        keygen.args(["-q", "-t", "ed25519", "-N", "", "-C", "of-somebody", "-f", ".ssh/fleet_ed25519"]);
+        assert!(keygen.current_dir(site.path()).status().unwrap().success());
         site.fleet(["fmt", "--check", "--recursive"]).ok();
         assert_eq!(site.fleet(["validate"]).ok(), "The configuration is valid.\n", "{name}");
         let read_me = fs::read_to_string(example(name).join("README.md")).unwrap();

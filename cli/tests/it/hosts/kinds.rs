@@ -156,8 +156,8 @@ fn all_kinds_are_among_those_that_are_tried() {
     for (sort, word) in [(Sort::Resource, "resource"), (Sort::Data, "data")] {
         let kinds = catalog.names(sort).into_iter();
         let on_hosts = kinds.filter(|kind| catalog.find(sort, kind).unwrap().place == Place::Host);
-        // The machines of slots are made by fleets alone.
-        for kind in on_hosts.filter(|kind| !kind.ends_with("_host")) {
+        // The machines of slots are made by fleets alone; what is for Macs is tried on those of the lab.
+        for kind in on_hosts.filter(|kind| !kind.ends_with("_host") && !kind.starts_with("macos_")) {
             assert!(INSIDE.contains(&format!("{word} \"{kind}\"")), "{kind}");
         }
     }

@@ -138,11 +138,21 @@ incidents! {
     crash_loop,
     disabled_service,
     hand_edited_property_list,
+    loginwindow_gone,
+    lost_vlan,
     no_op_kickstart,
     no_usr_local_bin,
     overwritten_in_place,
+    pf_anchor_flushed,
+    pf_anchor_not_called,
+    pf_block_doubled,
+    pf_legacy_block,
+    pf_tables_in_anchor,
+    pf_tables_in_main,
     registered_too_often,
+    sealed_password,
     unsigned_program,
+    vm_nat_lost,
 }
 
 #[test]

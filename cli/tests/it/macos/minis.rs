@@ -38,6 +38,9 @@ const VOLATILE: [&str; 2] = ["boot_id", "booted"];
 /// The same within launchd: how many processes there were, and what the kernel remembers of their code.
 const OF_PROCESSES: [&str; 2] = ["started", "code"];
 
+/// The same within who is logged in: how often loginwindow was started.
+const OF_LOGIN: [&str; 1] = ["starts"];
+
 /// Macs that are on, and a directory with a configuration for them.
 pub(crate) struct Minis {
     pub(crate) site: Site,
@@ -259,8 +262,15 @@ impl Minis {
         if let Some(live) = live.as_object_mut() {
             live.retain(|name, _| !VOLATILE.contains(&&**name));
         }
+        if let Some(login) = live["login"].as_object_mut() {
+            login.retain(|name, _| !OF_LOGIN.contains(&&**name));
+        }
         if let Some(launchd) = live["launchd"].as_object_mut() {
             launchd.retain(|name, _| !OF_PROCESSES.contains(&&**name));
+            if let Some(services) = launchd["services"].as_object_mut() {
+                // Every login starts it anew.
+                services.remove("system/com.apple.loginwindow");
+            }
         }
         Snapshot { files, owners: owners.out, live }
     }

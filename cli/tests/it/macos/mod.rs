@@ -3,6 +3,8 @@
 //! 1. [`minis`]: Macs that are on, and a directory with a configuration for them
 //! 2. [`incidents`]: every known incident, from the broken host to the empty plan
 //! 3. [`launchd`]: services and signed binaries
+//! 4. [`pf`]: the packet filter
+//! 5. [`login`] and [`login_incidents`]: who is logged in, who may become root, and how a Mac is set
 //!
 //! ## How a test uses them
 //!
@@ -23,6 +25,9 @@
 
 mod incidents;
 mod launchd;
+mod login;
+mod login_incidents;
 pub(crate) mod minis;
+mod pf;
 
 pub(crate) use minis::Minis;

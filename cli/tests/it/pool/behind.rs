@@ -2,7 +2,8 @@
 
 use fleet_engine::host::reach::Secret;
 use fleet_lab::ServerEdit;
-use fleet_lab::scaleway::{Operation, ServerStatus};
+use fleet_lab::fault::Fault;
+use fleet_lab::scaleway::{ErrorType, Operation, ServerStatus};
 use fleet_transport::http::{Options, Outcome, Verb, connect};
 use serde_json::json;
 
@@ -98,4 +99,48 @@ fn where_no_host_is_free_the_others_go_on() {
     assert!(accounts.values().all(|account| account.ledger.is_some()), "{accounts:#?}");
     runners.destroy().ok();
     runners.check(0, "gone");
+}
+
+#[test]
+fn a_plan_asks_again_what_was_not_answered_for_now() {
+    let world = World::of(2);
+    let runners = world.runners();
+    world.lab.fault(Fault::refused(ErrorType::TooManyRequests).on(Operation::ListServers));
+    let planned = runners.plan(1).ok();
+    assert!(
+        planned.contains("fleet.runners[0].host was asked again once: cannot list the servers"),
+        "{planned}"
+    );
+    assert!(planned.contains("first choice pool-01"), "{planned}");
+    runners.apply(1).ok();
+    // A host that is there is not left out for one answer of the vendor.
+    world.lab.fault(Fault::failed(503).on(Operation::ListServers));
+    let planned = runners.plan(1).ok();
+    assert!(planned.contains("No changes.") && planned.contains("was asked again once"), "{planned}");
+    runners.check(1, "asked again");
+}
+
+#[test]
+fn a_family_that_the_vendor_has_no_more_is_a_warning() {
+    let world = World::of(1);
+    let runners = world.runners();
+    runners.apply(1).ok();
+    world.lab.edit(|vendor, _| {
+        vendor.catalogue.os.retain(|os| os.family != "Tahoe");
+        let other = vendor.catalogue.os.iter().find(|os| os.family == "Sequoia").unwrap().name.clone();
+        vendor.catalogue.default_os = other;
+    });
+    let destroyed = runners.destroy();
+    assert_eq!(destroyed.exit, fleet_cli::Exit::Done, "{destroyed:?}");
+    let said = format!("{}{}", destroyed.stdout, destroyed.stderr);
+    assert!(said.contains("no system of the family `Tahoe` for M2-L any more"), "{said}");
+    runners.check(0, "with another system");
+}
+
+#[test]
+fn what_it_takes_to_go_on_is_not_shown() {
+    let world = World::of(1);
+    let runners = world.runners();
+    let planned = runners.plan(1).ok();
+    assert!(planned.contains("deletable_at") && !planned.contains("journal"), "{planned}");
 }

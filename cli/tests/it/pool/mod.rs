@@ -9,12 +9,18 @@
 //! 4. [`killed`]: runs that are killed at moments that chance picks
 //! 5. [`lost`]: requests that get no answer, or take effect late
 //! 6. [`race`]: two for one host
-//! 7. [`by_hand`]: what a new user would try: `fleet demo`, and `fleet lab up` with what it prints
+//! 7. [`overdue`]: hosts that do not come back in time
+//! 8. [`scrubbed`]: hosts that go back without being installed anew
+//! 9. [`retired`]: servers that are deleted for good
+//! 10. [`by_hand`]: what a new user would try: `fleet demo`, and `fleet lab up` with what it prints
 
 mod behind;
 mod by_hand;
 mod example;
 mod killed;
 mod lost;
+mod overdue;
 mod race;
+mod retired;
+mod scrubbed;
 mod world;

@@ -7,7 +7,7 @@ use fleet_syntax::tree::{Body, Expr, Ident};
 use foldhash::fast::FixedState;
 use indexmap::IndexMap;
 
-use super::{Call, Named, Resource, ResourceId};
+use super::{Call, Named, ProviderRef, Resource, ResourceId};
 
 /// `settings { … }`: at most one.
 #[derive(Debug)]
@@ -53,6 +53,8 @@ pub struct Pool {
     pub kind: Ident,
     /// The name, referred to as `pool.name`.
     pub name: Ident,
+    /// Which configuration of its provider it is of, if not of the one without an alias.
+    pub provider: Option<ProviderRef>,
     /// What the kind's schema sees.
     pub body: Body,
     /// How hosts go back.

@@ -5,7 +5,7 @@ use fleet_syntax::tree::{Block, ExprKind};
 
 use super::fields::Fields;
 use super::report::Report;
-use super::{Reader, declare};
+use super::{Reader, declare, reference};
 use crate::config::model::{Named, Pool, PoolHost, Return};
 
 impl Reader {
@@ -16,12 +16,13 @@ impl Reader {
         report.name(&name);
         let mut fields = Fields::new(block, report);
         let header = fields.header;
+        let provider = fields.expr("provider").and_then(|e| reference::provider(&e, fields.report));
         let returns = fields.plain_block("return").map(|block| returns(block, fields.report));
         let mut hosts = Named::default();
         for block in fields.blocks("host") {
             host(block, &mut hosts, fields.report);
         }
-        let pool = Pool { kind, body: fields.rest(), returns, hosts, header, name };
+        let pool = Pool { kind, provider, body: fields.rest(), returns, hosts, header, name };
         let name = pool.name.name.clone();
         declare(&mut self.module.pools, &name, header, pool, |p| p.header, "pool", &mut self.report);
     }

@@ -209,6 +209,8 @@ pub enum Loss {
     NotFree,
     /// There was nothing to take over any more.
     Settled,
+    /// It was to be deleted, and the vendor refused that.
+    Refused,
 }
 
 impl fmt::Display for Why {
@@ -237,6 +239,7 @@ impl fmt::Display for Loss {
             Loss::Taken => "somebody else took it",
             Loss::NotFree => "it is not free any more",
             Loss::Settled => "there is nothing to take over any more",
+            Loss::Refused => "the vendor does not delete it",
         })
     }
 }

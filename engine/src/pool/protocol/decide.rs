@@ -25,7 +25,7 @@ impl Process {
             Stage::Claiming if holding == Holding::Claiming && self.must_settle() => {
                 self.wait_for_vendor(true, now);
             }
-            Stage::Freeing if self.must_settle() => self.wait_for_vendor(true, now),
+            Stage::Freeing | Stage::Retiring if self.must_settle() => self.wait_for_vendor(true, now),
             Stage::Leaving if holding != Holding::Returning => {
                 self.at = At::Ledger(Change::Mark(Holding::Returning));
             }
@@ -46,7 +46,7 @@ impl Process {
     /// Asks the vendor, where there is one.
     fn ask(&mut self, view: View, now: Now) {
         match &self.who.names {
-            Some(_) => self.at = At::Read(view),
+            Some(_) => self.at = At::Read(Some(view)),
             None => self.known(view, None, &Status::Ready, now),
         }
     }
@@ -59,6 +59,7 @@ impl Process {
             Whose::Mine(holding) => match self.progress.stage {
                 Stage::Leaving => self.leave(names, status, now),
                 Stage::Freeing => self.free(names, now),
+                Stage::Retiring => self.retire_free(names, status, now),
                 _ => self.own(names, holding, now),
             },
             Whose::Nobodys | Whose::Others(_) => self.close_or_acquire(view, names, now),
@@ -124,6 +125,18 @@ impl Process {
         }
     }
 
+    /// Deletes the host, if it is free still. One that somebody called otherwise since is let go.
+    fn retire_free(&mut self, names: Option<(&Names, &str)>, status: &Status, now: Now) {
+        let is_free = names.is_some_and(|(names, name)| names.is_free(name));
+        match status {
+            _ if !is_free && self.rules.keeps(Guard::NameAgain) => self.enter(Stage::Abandoning),
+            // One that was sent before may be on its way.
+            _ if !self.progress.open.is_empty() => self.wait(Why::Hold, true, now),
+            Status::Ready => self.guarded(Write::Delete, now),
+            _ => self.wait(Why::Poll, true, now),
+        }
+    }
+
     /// Writes a name; again only when the vendor had time to show the last one.
     fn rename(&mut self, name: &str, now: Now) {
         if std::mem::take(&mut self.memory.renamed) {
@@ -141,7 +154,7 @@ impl Process {
         }
         let is_new = self.progress.epoch.as_ref() != Some(&view.epoch);
         match self.progress.stage {
-            Stage::Claiming => self.acquire(view, Holding::Claiming),
+            Stage::Claiming | Stage::Retiring => self.acquire(view, Holding::Claiming),
             Stage::Owned => {
                 self.memory.surprise =
                     Some(if is_new { Surprise::Reinstalled } else { Surprise::LedgerRemoved });
@@ -220,6 +233,11 @@ impl Process {
     /// Writes the name without a ledger, before there is one or instead of it.
     fn without_ledger(&mut self, now: Now) -> bool {
         let Some(names) = &self.who.names else { return false };
+        if self.progress.stage == Stage::Retiring && !self.rules.keeps(Guard::LedgerToDelete) {
+            self.guarded(Write::Delete, now);
+            self.at = At::Send(Write::Delete, now.clock);
+            return true;
+        }
         let name = match self.progress.stage {
             Stage::Claiming if self.memory.fresh && !self.rules.keeps(Guard::LedgerFirst) => &names.own,
             Stage::Freeing if !self.rules.keeps(Guard::LedgerToFree) => &names.free,

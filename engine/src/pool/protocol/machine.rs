@@ -53,6 +53,8 @@ pub(super) struct Memory {
     pub(super) reboot: bool,
     /// How often making it clean was tried.
     pub(super) tries: u8,
+    /// The vendor refused to delete the host.
+    pub(super) refused: bool,
     pub(super) surprise: Option<Surprise>,
 }
 
@@ -61,8 +63,8 @@ pub(super) struct Memory {
 pub(super) enum At {
     /// It looks at the host.
     Look,
-    /// It asks the vendor, having seen this.
-    Read(View),
+    /// It asks the vendor, having seen this; nothing, if the host does not answer.
+    Read(Option<View>),
     /// It changes the ledger.
     Ledger(Change),
     /// It checks the ledger for this write.
@@ -130,6 +132,17 @@ impl Process {
         Process::begin(identity, Stage::Taking { from }, rules, now)
     }
 
+    /// Deletes a host that is free. Only somebody who asks for that does this; whoever gives the record back afterwards lets the
+    /// host be.
+    #[must_use]
+    pub fn retire(mut identity: Identity, rules: Arc<Rules>, now: Now) -> Process {
+        if let Some(Names { own, returning, .. }) = &mut identity.names {
+            // Nothing is ever called so: no name makes this record come back to the host.
+            returning.clone_into(own);
+        }
+        Process::begin(identity, Stage::Retiring, rules, now)
+    }
+
     /// Goes on with a record: after a crash, or to see that an owned host is still ours and called as it should be.
     #[must_use]
     pub fn resume(record: Record, rules: Arc<Rules>, now: Now) -> Process {
@@ -142,7 +155,7 @@ impl Process {
         let mut process = Process::resume(record, rules, now);
         let progress = &mut process.progress;
         match progress.stage {
-            Stage::Claiming => progress.stage = Stage::Abandoning,
+            Stage::Claiming | Stage::Retiring => progress.stage = Stage::Abandoning,
             Stage::Owned => (progress.stage, progress.method) = (Stage::Leaving, method),
             _ => return process,
         }
@@ -223,10 +236,10 @@ impl Process {
         match (self.at.clone(), answer) {
             (At::Look, Answer::Looked(seen)) => self.looked(None, &seen, now),
             (At::Check(write), Answer::Looked(seen)) => self.looked(Some(write), &seen, now),
-            (At::Read(view), Answer::Read(shown)) => match shown {
-                Shown::Nothing => self.wait(Why::Poll, matches!(view.whose, Whose::Mine(_)), now),
-                Shown::Gone => self.end(End::Gone),
-                Shown::Server { name, status } => self.known(view, Some(&name), &status, now),
+            (At::Read(view), Answer::Read(shown)) => match (shown, view) {
+                (Shown::Gone, _) => self.end(End::Gone),
+                (Shown::Server { name, status }, Some(view)) => self.known(view, Some(&name), &status, now),
+                _ => self.wait(Why::Poll, false, now),
             },
             (At::Ledger(change), Answer::Wrote(wrote)) => self.wrote(&change, wrote),
             (At::Send(write, _), Answer::Sent(sent)) => self.sent(&write, &sent, now),
@@ -272,6 +285,8 @@ impl Process {
             None if self.memory.fresh && self.progress.epoch.is_none() => {
                 self.end(End::Lost(Loss::Unreachable));
             }
+            // One that is gone for good does not answer either.
+            None if self.who.names.is_some() => self.at = At::Read(None),
             None => self.wait(Why::Poll, false, now),
         }
     }
@@ -306,6 +321,9 @@ impl Process {
         match (change, wrote, &self.progress.stage) {
             // Whoever removed its own ledger knows that nothing is left: the name is free, or was never written.
             (Change::Remove, Wrote::Done, Stage::Freeing) => self.end(self.returned()),
+            (Change::Remove, Wrote::Done, Stage::Abandoning) if self.memory.refused => {
+                self.end(End::Lost(Loss::Refused));
+            }
             (Change::Remove, Wrote::Done, Stage::Abandoning) => self.end(End::Lost(Loss::NotFree)),
             // Whatever the answer was: the ledger tells.
             _ => self.at = At::Look,
@@ -313,17 +331,28 @@ impl Process {
     }
 
     fn sent(&mut self, write: &Write, sent: &Sent, now: Now) {
-        if !matches!(sent, Sent::Unsettled(_)) {
+        let is_open = match sent {
+            Sent::Unsettled(_) => true,
+            // What cannot be undone is open until it is seen.
+            Sent::Taken => *write == Write::Delete,
+            _ => false,
+        };
+        if !is_open {
             self.settled(write);
         }
         match (sent, write) {
             (Sent::Gone, _) => self.end(End::Gone),
+            (Sent::Refused(error), Write::Delete) if !error.transient => {
+                self.memory.refused = true;
+                self.enter(Stage::Abandoning);
+            }
             (Sent::Refused(_) | Sent::Busy(_), _) => self.wait(Why::Poll, true, now),
             (Sent::Taken | Sent::Unsettled(_), Write::Reboot | Write::Reinstall) => {
                 self.memory.reboot = false;
                 self.wait(Why::Settle, true, now);
             }
-            (Sent::Taken | Sent::Unsettled(_), _) => {
+            (Sent::Taken | Sent::Unsettled(_), Write::Delete) => self.at = At::Read(None),
+            (Sent::Taken | Sent::Unsettled(_), Write::Rename(_)) => {
                 self.memory.renamed = true;
                 self.at = At::Look;
             }

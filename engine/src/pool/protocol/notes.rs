@@ -76,6 +76,8 @@ pub enum Stage {
         /// That claim.
         from: String,
     },
+    /// It is free, and held so that it can be deleted: somebody asked for that.
+    Retiring,
     /// There is nothing left to do.
     Closed,
 }
@@ -109,6 +111,8 @@ pub enum Write {
     Reboot,
     /// To install it anew.
     Reinstall,
+    /// To delete it for good.
+    Delete,
 }
 
 /// What the names of hosts that go back start with, whoever returns them.
@@ -154,6 +158,7 @@ impl fmt::Display for Write {
             Write::Rename(_) => "rename",
             Write::Reboot => "reboot",
             Write::Reinstall => "reinstall",
+            Write::Delete => "delete",
         })
     }
 }

@@ -35,6 +35,9 @@ pub(super) enum Guard {
     /// A host is named free under a ledger.
     #[cfg(test)]
     LedgerToFree,
+    /// A host is deleted under a ledger.
+    #[cfg(test)]
+    LedgerToDelete,
     /// The name is read again once the ledger is there.
     NameAgain,
     /// A record is closed only when nothing of ours can be left.

@@ -19,6 +19,7 @@ struct World {
     vendor: fn(&mut World, &Write) -> Sent,
     is_clean: bool,
     is_silent: bool,
+    is_gone: bool,
     sent: Vec<Write>,
 }
 
@@ -33,6 +34,7 @@ impl World {
             vendor,
             is_clean: true,
             is_silent: false,
+            is_gone: false,
             sent: Vec::new(),
         }
     }
@@ -69,7 +71,7 @@ impl World {
                 assert_eq!(self.kept.as_ref(), Some(&*record));
                 Answer::Kept
             }
-            Command::Look { .. } if self.is_silent => Answer::Looked(Seen::Unreachable),
+            Command::Look { .. } if self.is_silent || self.is_gone => Answer::Looked(Seen::Unreachable),
             Command::Look { .. } => {
                 let epoch = self.epoch.to_string();
                 let page = |(claim, state): &(String, Holding)| Page::Ledger {
@@ -90,6 +92,7 @@ impl World {
             Command::Mark { state, .. } => write(is_mine, Some((claim, state))),
             Command::Remove { .. } => write(is_mine, None),
             Command::Take { .. } => write(true, Some((claim, Holding::Returning))),
+            Command::Read if self.is_gone => Answer::Read(Shown::Gone),
             Command::Read => Answer::Read(Shown::Server { name: self.name.clone(), status: Status::Ready }),
             Command::Send(order) => {
                 self.sent.push(order.clone());
@@ -141,6 +144,7 @@ fn obey(world: &mut World, write: &Write) -> Sent {
         Write::Reinstall => {
             (world.epoch, world.ledger) = (world.epoch + 1, None);
         }
+        Write::Delete => world.is_gone = true,
     }
     Sent::Taken
 }
@@ -234,6 +238,110 @@ fn a_server_that_is_gone_ends_it() {
     let end = world.run(Process::give_back(record, Method::Reinstall, rules(), world.now()));
     assert_eq!(end, End::Gone);
     assert_eq!(world.kept.unwrap().progress.stage, Stage::Closed);
+}
+
+/// A server that is gone does not answer either, and nobody waits for it to the end.
+#[test]
+fn a_server_that_was_deleted_by_somebody_ends_it() {
+    let (mut world, record) = World::owned(obey, identity());
+    world.is_gone = true;
+    let begun = world.clock;
+    let end = world.run(Process::give_back(record, Method::Reinstall, rules(), world.now()));
+    assert_eq!((end, world.clock, world.sent.len()), (End::Gone, begun, 0));
+    assert_eq!(world.kept.unwrap().progress.stage, Stage::Closed);
+}
+
+fn deleted(world: &World) -> usize {
+    world.sent.iter().filter(|write| **write == Write::Delete).count()
+}
+
+#[test]
+fn a_free_server_is_deleted_under_a_ledger_and_seen_to_be_gone() {
+    // Taken, and taken without an answer.
+    let lose: fn(&mut World, &Write) -> Sent = |world, write| {
+        obey(world, write);
+        Sent::Unsettled(error())
+    };
+    let takes: fn(&mut World, &Write) -> Sent = obey;
+    for vendor in [takes, lose] {
+        let mut world = World::new(vendor);
+        let mut process = Process::retire(identity(), rules(), world.now());
+        while !matches!(process.command(world.now()), Command::Send(_)) {
+            let answer = match process.command(world.now()) {
+                Command::Done(end) => panic!("{end:?}"),
+                command => world.answer(&process, command),
+            };
+            process.answer(answer, world.now());
+        }
+        assert_eq!(world.ledger, Some(("c".into(), Holding::Claiming)));
+        let kept = world.kept.clone().unwrap().progress;
+        assert_eq!(
+            (&kept.stage, &kept.open[0].write),
+            (&Stage::Retiring, &Write::Delete),
+            "it is noted before"
+        );
+        assert_eq!(world.clock, rules().settle, "and the name is read again once that is worth something");
+        assert_eq!(world.run(process), End::Gone);
+        assert_eq!((world.sent, world.kept.unwrap().progress.stage), (vec![Write::Delete], Stage::Closed));
+    }
+}
+
+#[test]
+fn a_deletion_that_is_refused_leaves_a_free_server() {
+    let mut world = World::new(|_, _| Sent::Refused(error()));
+    let end = world.run(Process::retire(identity(), rules(), world.now()));
+    assert_eq!((end, &*world.name, &world.ledger), (End::Lost(Loss::Refused), "pool-1", &None));
+    assert_eq!(deleted(&world), 1, "what is refused for good is not asked again");
+    // What is refused for now is.
+    let mut world = World::new(|world, write| match world.sent.len() {
+        1 => Sent::Busy(error()),
+        2 => Sent::Refused(Error::transient("too many")),
+        _ => obey(world, write),
+    });
+    assert_eq!(world.run(Process::retire(identity(), rules(), world.now())), End::Gone);
+    assert_eq!(deleted(&world), 3);
+}
+
+#[test]
+fn what_is_not_free_is_not_deleted() {
+    let retire = |world: &World| Process::retire(identity(), rules(), world.now());
+    let mut world = World::new(obey);
+    "runner-7".clone_into(&mut world.name);
+    assert_eq!(world.run(retire(&world)), End::Lost(Loss::NotFree));
+    assert_eq!((&world.ledger, world.sent.len()), (&None, 0));
+    world.ledger = Some(("other".into(), Holding::Owned));
+    assert_eq!(world.run(retire(&world)), End::Lost(Loss::Taken));
+    world.is_silent = true;
+    assert_eq!(world.run(retire(&world)), End::Lost(Loss::Unreachable));
+    assert_eq!(world.sent, []);
+}
+
+/// Who goes on with a deletion that was cut off finds out what became of it; only whoever asked for it sends it again.
+#[test]
+fn a_deletion_that_was_cut_off_is_settled() {
+    for has_effect in [false, true] {
+        for goes_on in [false, true] {
+            let mut world = World::new(obey);
+            let mut process = Process::retire(identity(), rules(), world.now());
+            while !matches!(process.command(world.now()), Command::Send(_)) {
+                let command = process.command(world.now());
+                let answer = world.answer(&process, command);
+                process.answer(answer, world.now());
+            }
+            world.is_gone = has_effect;
+            let record = world.kept.clone().unwrap();
+            let next = match goes_on {
+                true => Process::resume(record, rules(), world.now()),
+                false => Process::give_back(record, Method::Reinstall, rules(), world.now()),
+            };
+            let end = world.run(next);
+            let is_gone = has_effect || goes_on;
+            let expected = if is_gone { End::Gone } else { End::Lost(Loss::NotFree) };
+            assert_eq!((end, world.is_gone), (expected, is_gone), "{has_effect} {goes_on}");
+            assert_eq!(deleted(&world), usize::from(goes_on && !has_effect));
+            assert!(is_gone || (world.ledger.is_none() && world.name == "pool-1"));
+        }
+    }
 }
 
 #[test]

@@ -169,7 +169,7 @@ fleet "runners" {{
         let registry = Registry::new()
             .with(Notes)
             .with(Rent(self.world.clone()))
-            .with_entry(Sort::Pool, "rent", fleet_engine::pool::rule::entry("rent"))
+            .with_entry(Sort::Pool, "rent", fleet_engine::pool::rule::entry("rent", "Machines for rent."))
             .with_entry(Sort::Connection, "ssh", ssh)
             .with_hosts(Arc::new(Ways(self.world.clone())));
         let surroundings = Surroundings {
@@ -430,6 +430,24 @@ fn a_host_can_go_back_without_a_reinstall() {
     assert_eq!(world.books(), ["s1 free"]);
     assert_eq!((world.sent("reinstall"), world.file("s1", "/etc/motd")), (0, None));
     site.check_converged();
+}
+
+/// What a state that was lost had made is known to the host alone.
+#[test]
+fn what_only_the_host_knows_is_scrubbed_too() {
+    let world = World::of(1);
+    let site = Site::new(&world, "a", 1);
+    *site.pool.lock().unwrap() = "return {\n method = \"scrub\"\n }";
+    site.converge();
+    let line = world.below("s1", &format!("{LEDGER}.d/")).remove(0);
+    site.resize(0);
+    // It appears when the plan is made already. The name is made of the address.
+    let name = "13cb26094990a214bf012a6f682e22e8";
+    world.appears_on_return("s1", &format!("{LEDGER}.d/{name}"), &line.replace("motd", "other"));
+    world.appears_on_return("s1", "/etc/other", "left");
+    site.converge();
+    assert_eq!((world.books(), world.file("s1", "/etc/other")), (vec!["s1 free".to_owned()], None));
+    assert_eq!((world.sent("reinstall"), world.sent("reboot")), (0, 0));
 }
 
 #[test]

@@ -39,6 +39,8 @@ struct Machine {
     files: BTreeMap<String, Vec<u8>>,
     installs: u32,
     ready_at: Option<Duration>,
+    /// What appears when it is being given back.
+    late: Vec<(String, String)>,
 }
 
 /// A clock that goes on to the next sleeper as soon as nobody has anything to do.
@@ -115,8 +117,10 @@ impl World {
                 created_at: None,
                 updated_at: None,
                 deletable_at: Some("2026-01-02T00:00:00Z".into()),
+                commitment: None,
             };
-            let machine = Machine { server, files: BTreeMap::new(), installs: 0, ready_at: None };
+            let machine =
+                Machine { server, files: BTreeMap::new(), installs: 0, ready_at: None, late: Vec::new() };
             world.machines.lock().unwrap().insert(format!("s{n}"), machine);
         }
         Arc::new(world)
@@ -150,6 +154,19 @@ impl World {
 
     pub(super) fn put(&self, id: &str, path: &str, content: &str) {
         self.with(id, |machine| machine.files.insert(path.into(), content.as_bytes().to_vec()));
+    }
+
+    pub(super) fn appears_on_return(&self, id: &str, path: &str, content: &str) {
+        self.with(id, |machine| machine.late.push((path.into(), content.into())));
+    }
+
+    /// What stands in the files whose paths start so.
+    pub(super) fn below(&self, id: &str, start: &str) -> Vec<String> {
+        let text = |(_, content): (&String, &Vec<u8>)| String::from_utf8_lossy(content).into_owned();
+        let below = |machine: &mut Machine| {
+            machine.files.iter().filter(|(path, _)| path.starts_with(start)).map(text).collect()
+        };
+        self.with(id, below).unwrap_or_default()
     }
 
     pub(super) fn file(&self, id: &str, path: &str) -> Option<String> {
@@ -241,17 +258,22 @@ impl Vendor for Api {
         Box::pin(async move { self.0.request(id, format!("reboot {id}"), |_| Ok(())) })
     }
 
-    fn reinstall<'a>(&'a self, id: &'a str, _: Option<&'a str>) -> BoxFuture<'a, Sent> {
+    fn delete<'a>(&'a self, id: &'a str) -> BoxFuture<'a, Sent> {
+        Box::pin(async move { panic!("nobody asked for {id} to be deleted") })
+    }
+
+    fn reinstall<'a>(&'a self, id: &'a str, _: Option<&'a str>) -> BoxFuture<'a, (Sent, Option<String>)> {
         Box::pin(async move {
             let until = self.0.time.now() + REINSTALL;
-            self.0.request(id, format!("reinstall {id}"), |machine| {
+            let sent = self.0.request(id, format!("reinstall {id}"), |machine| {
                 if machine.ready_at.is_some() {
                     return Err(Error::transient("it is being reinstalled"));
                 }
                 machine.ready_at = Some(until);
                 machine.server.status = Status::Reinstalling;
                 Ok(())
-            })
+            });
+            (sent, None)
         })
     }
 }
@@ -398,6 +420,10 @@ fn act(machine: &mut Machine, act: &Act, holder: &Holder) -> Result<(), Error> {
                 return Err(Error::permanent("not ours"));
             };
             write(&Ledger { state: mark.state, ..found });
+            if mark.state == Holding::Returning {
+                let late = std::mem::take(&mut machine.late);
+                machine.files.extend(late.into_iter().map(|(path, content)| (path, content.into_bytes())));
+            }
         }
         Act::Release(claim) => {
             let mark = claim.mark.as_ref().expect("a claim is told from others");
@@ -406,8 +432,8 @@ fn act(machine: &mut Machine, act: &Act, holder: &Holder) -> Result<(), Error> {
             }
         }
         act => {
-            let holds =
-                found.is_some_and(|found| found.lineage == holder.lineage && found.state == Holding::Owned);
+            let works = |found: &Ledger| matches!(found.state, Holding::Owned | Holding::Returning);
+            let holds = found.is_some_and(|found| found.lineage == holder.lineage && works(&found));
             if !holds {
                 return Err(Error::permanent("the host is not ours"));
             }

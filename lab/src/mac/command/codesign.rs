@@ -64,7 +64,7 @@ impl Wish {
                         match letter {
                             'd' => wish.displays = true,
                             'v' if wish.displays || wish.verifies || wish.signs.is_some() => {
-                                wish.verbose += 1
+                                wish.verbose += 1;
                             }
                             'v' => wish.verifies = true,
                             _ => return None,

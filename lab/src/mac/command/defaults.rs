@@ -2,7 +2,6 @@
 
 use std::fs;
 use std::io;
-use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
 use plist::{Dictionary, Value};
@@ -10,6 +9,7 @@ use plist::{Dictionary, Value};
 use super::directory::ended;
 use super::{Call, Failure, Outcome};
 use crate::mac::disk::home_of;
+use crate::mac::login::preferences;
 
 const USAGE: &str = "Command line interface to a user's defaults.\nSyntax:\n\n'defaults' [-currentHost | -host <hostname>] \
                      followed by one of the following:\n\n  read <domain> [<key>]\n  read-type <domain> <key>\n  \
@@ -57,12 +57,8 @@ pub(super) fn defaults(call: &mut Call) -> Outcome {
                 status: 1,
             };
             let mut all = store.read()?.ok_or_else(none)?;
-            match keys.first() {
-                None => all = Dictionary::new(),
-                Some(key) => {
-                    all.remove(key).ok_or_else(none)?;
-                }
-            }
+            let Some(key) = keys.first() else { return store.remove(call, domain) };
+            all.remove(key).ok_or_else(none)?;
             store.write(call, domain, all)
         }
         ("export", [path]) => {
@@ -144,6 +140,17 @@ impl Store {
             .ok_or_else(|| missing(&format!("\nThe domain/default pair of ({domain}, {key}) does not exist")))
     }
 
+    /// A domain without keys is no file.
+    fn remove(&self, call: &Call, domain: &str) -> Outcome {
+        let failed = || missing(&format!("Could not write domain {domain}; exiting"));
+        if self.is_system && !call.is_root() {
+            return Err(failed());
+        }
+        let file = call.path_to_write(self.file.as_os_str()).map_err(|_| failed())?;
+        fs::remove_file(file).map_err(|_| failed())?;
+        ended(0)
+    }
+
     fn write(&self, call: &Call, domain: &str, all: Dictionary) -> Outcome {
         let failed = || missing(&format!("Could not write domain {domain}; exiting"));
         if self.is_system && !call.is_root() {
@@ -155,11 +162,8 @@ impl Store {
         }
         fs::create_dir_all(parent).map_err(|_| failed())?;
         let file = call.path_to_write(self.file.as_os_str()).map_err(|_| failed())?;
-        let new = file.with_extension("plist.new");
-        Value::Dictionary(all).to_file_binary(&new).map_err(|_| failed())?;
         let mode = if self.is_system { 0o644 } else { 0o600 };
-        let kept = fs::set_permissions(&new, fs::Permissions::from_mode(mode));
-        kept.and_then(|()| fs::rename(&new, file)).map_err(|_| failed())?;
+        preferences::write(&file, all, mode, call.mac.clock().time()).map_err(|_| failed())?;
         ended(0)
     }
 }
@@ -203,6 +207,11 @@ fn parse(words: &[&str], before: Option<&Value>) -> Result<Value, Option<String>
                 all.insert((*key).to_owned(), parse(&one, None)?);
             }
             Value::Dictionary(all)
+        }
+        // Anything may be given as a property list.
+        [text] if text.starts_with('<') => {
+            let whole = format!("<plist version=\"1.0\">{text}</plist>");
+            Value::from_reader_xml(whole.as_bytes()).map_err(|_| odd(text))?
         }
         [text] if !text.starts_with('-') || text.parse::<f64>().is_ok() => string(text),
         _ => return Err(None),
@@ -283,6 +292,7 @@ mod tests {
             (&["-array", "10.0.0.0/8", "x"], "(\n    \"10.0.0.0/8\",\n    x\n)"),
             (&["-dict", "b", "-int", "1", "a", "x"], "{\n    a = x;\n    b = 1;\n}"),
             (&["-data", "00ff"], "{length = 2, bytes = 0x00ff}"),
+            (&["<array><integer>1</integer><true/></array>"], "(\n    1,\n    1\n)"),
         ] {
             assert_eq!(shown(&parse(words, None).unwrap(), 0), text, "{words:?}");
         }

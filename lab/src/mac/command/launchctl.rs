@@ -8,6 +8,7 @@ use super::{Call, Failure, Outcome};
 use crate::mac::launchd::domain::{self, INPUT_OUTPUT, NO_DOMAIN, NO_PROCESS, NOT_PERMITTED, Refused};
 use crate::mac::launchd::job::Job;
 use crate::mac::launchd::run;
+use crate::mac::launchd::service::Exit;
 
 pub(super) fn launchctl(call: &mut Call) -> Outcome {
     let words = call.texts();
@@ -139,7 +140,7 @@ fn list(call: &mut Call) -> Outcome {
         for (target, service) in &live.launchd.services {
             let Some(label) = target.strip_prefix(&format!("{domain}/")) else { continue };
             let pid = service.process.as_ref().map_or("-".into(), |process| process.pid.to_string());
-            let status = service.last_exit.map_or(0, |exit| exit.status());
+            let status = service.last_exit.map_or(0, Exit::status);
             lines.push_str(&format!("{pid}\t{status}\t{label}\n"));
         }
     }
@@ -159,7 +160,7 @@ fn list_one(call: &mut Call, label: &str) -> Outcome {
     };
     let pid =
         service.process.as_ref().map_or(String::new(), |process| format!("\t\"PID\" = {};\n", process.pid));
-    let status = service.last_exit.map_or(0, |exit| exit.status());
+    let status = service.last_exit.map_or(0, Exit::status);
     let program = &service.job.program;
     call.say(format!(
         "{{\n\t\"Label\" = \"{label}\";\n\t\"LastExitStatus\" = {status};\n{pid}\t\"Program\" = \"{program}\";\n}};\n"

@@ -25,16 +25,23 @@ mod codesign;
 mod curl;
 mod defaults;
 mod directory;
+mod diskutil;
+mod killall;
 mod launchctl;
+mod network;
 mod options;
 mod owner;
+mod pfctl;
+mod pmset;
 mod power;
 mod process;
 mod refined;
+mod settings;
 mod shasum;
 mod stat;
 mod sudo;
 mod system;
+mod vlan;
 
 pub(super) use refined::names as refined;
 
@@ -100,33 +107,48 @@ const COMMANDS: &[(&str, Run)] = &[
     ("codesign", codesign::codesign),
     ("curl", curl::curl),
     ("defaults", defaults::defaults),
+    ("diskutil", diskutil::diskutil),
+    ("dscacheutil", settings::dscacheutil),
     ("dscl", directory::dscl),
     ("groups", directory::groups),
     ("hostname", system::hostname),
     ("id", directory::id),
+    ("ifconfig", network::ifconfig),
     ("kill", process::kill),
+    ("killall", killall::killall),
     ("lab-live", system::live),
     ("lab-owner", refined::owner),
+    ("lab-packet", pfctl::packet),
+    ("lab-share-internet", pfctl::share_internet),
     ("launchctl", launchctl::launchctl),
+    ("mdutil", settings::mdutil),
+    ("nc", network::nc),
+    ("netstat", network::netstat),
+    ("networksetup", vlan::networksetup),
+    ("pfctl", pfctl::pfctl),
     ("pgrep", process::pgrep),
+    ("pmset", pmset::pmset),
     ("ps", process::ps),
     ("reboot", power::reboot),
+    ("route", network::route),
     ("scutil", system::scutil),
     ("shasum", shasum::shasum),
     ("shutdown", power::shutdown),
     ("sleep", process::sleep),
+    ("socketfilterfw", settings::socketfilterfw),
+    ("softwareupdate", settings::softwareupdate),
     ("stat", stat::stat),
     ("sudo", sudo::sudo),
     ("sw_vers", system::sw_vers),
     ("sysctl", system::sysctl),
+    ("systemsetup", settings::systemsetup),
     ("uname", system::uname),
     ("visudo", sudo::visudo),
     ("whoami", directory::whoami),
 ];
 
 /// The commands in shell.
-pub(super) const SCRIPTS: &[(&str, &str)] =
-    &[("arch", include_str!("arch.sh")), ("pmset", include_str!("pmset.sh"))];
+pub(super) const SCRIPTS: &[(&str, &str)] = &[("arch", include_str!("arch.sh"))];
 
 /// The names of all commands in Rust.
 pub(super) fn names() -> impl Iterator<Item = &'static str> {

@@ -23,6 +23,7 @@ struct Wish {
     reads_stdin: bool,
     forgets: bool,
     validates: bool,
+    lists: bool,
     prompt: Option<String>,
     user: String,
     environment: Vec<(String, String)>,
@@ -31,19 +32,33 @@ struct Wish {
 
 pub(super) fn sudo(call: &mut Call) -> Outcome {
     let wish = Wish::read(call)?;
-    if wish.words.is_empty() && !wish.validates {
+    if wish.words.is_empty() && !wish.validates && !wish.lists {
         return if wish.forgets { ended(0) } else { Err(Failure { text: USAGE.into(), status: 1 }) };
     }
     if !call.mac.users().iter().any(|(name, _)| *name == wish.user) {
         return Err(call.failure(&format!("unknown user {}", wish.user)));
     }
-    match permission(call) {
-        Permission::None => {
+    let rules = rules(call);
+    let permission = match rules.last() {
+        _ if call.is_root() => Permission::Free,
+        None => {
             let text = format!("{} is not in the sudoers file.", call.user);
             return Err(Failure { text, status: 1 });
         }
-        Permission::Free => {}
-        Permission::Password => ask(call, &wish)?,
+        // Who may do anything without a password may see the list without one, too.
+        Some(_) if wish.lists && rules.iter().any(|rule| rule.permission == Permission::Free) => {
+            Permission::Free
+        }
+        Some(_) => {
+            let last = rules.iter().rfind(|rule| rule.covers(&wish.words));
+            last.map_or(Permission::Password, |rule| rule.permission)
+        }
+    };
+    if permission == Permission::Password {
+        ask(call, &wish)?;
+    }
+    if wish.lists {
+        return list(call, &rules);
     }
     if wish.words.is_empty() {
         return ended(0);
@@ -117,6 +132,7 @@ impl Wish {
                     'S' => wish.reads_stdin = true,
                     'k' | 'K' => wish.forgets = true,
                     'v' => wish.validates = true,
+                    'l' => wish.lists = true,
                     'A' | 'B' | 'b' | 'E' | 'H' | 'N' | 'P' => {}
                     'p' | 'u' | 'g' => {
                         let value = argument(letter, &text[at + 1..])?;
@@ -136,18 +152,34 @@ impl Wish {
     }
 }
 
-/// What `sudoers` says of a user.
+/// Whether a rule asks for a password.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Permission {
-    None,
     Password,
     Free,
 }
 
-fn permission(call: &Call) -> Permission {
-    if call.is_root() {
-        return Permission::Free;
+/// What `sudoers` lets a user do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Rule {
+    permission: Permission,
+    /// As whom, with its brackets.
+    whom: String,
+    /// What: `ALL`, or programs.
+    what: String,
+}
+
+impl Rule {
+    /// Whether it is about a command.
+    fn covers(&self, words: &[OsString]) -> bool {
+        let program = words.first().map(|word| word.to_string_lossy().into_owned()).unwrap_or_default();
+        let name = |path: &str| path.rsplit('/').next().unwrap_or_default().to_owned();
+        self.what.split(',').map(str::trim).any(|what| what == "ALL" || name(what) == name(&program))
     }
+}
+
+/// All rules for whoever calls, in the order of the files. What comes later counts more.
+fn rules(call: &Call) -> Vec<Rule> {
     let etc = call.mac.root().join("private/etc");
     let mut files = vec![etc.join("sudoers")];
     let more = fs::read_dir(etc.join("sudoers.d")).into_iter().flatten().flatten();
@@ -160,30 +192,47 @@ fn permission(call: &Call) -> Permission {
     };
     files.extend(more.into_iter().filter(counts));
     let is_administrator = call.mac.is_administrator(&call.user);
-    let mut permission = Permission::None;
-    for file in files {
-        let text = fs::read_to_string(file).unwrap_or_default();
-        // What comes later counts more.
-        for found in text.lines().filter_map(|line| rule(line, &call.user, is_administrator)) {
-            permission = found;
-        }
-    }
-    permission
+    let texts = files.into_iter().map(|file| fs::read_to_string(file).unwrap_or_default());
+    let rules = |text: String| {
+        let rules = text.lines().filter_map(|line| rule(line, &call.user, is_administrator));
+        rules.collect::<Vec<_>>()
+    };
+    texts.flat_map(rules).collect()
 }
 
-/// What a line lets a user do, if it is about that user: `WHO HOSTS = (WHOM) [NOPASSWD:] ALL`.
-fn rule(line: &str, user: &str, is_administrator: bool) -> Option<Permission> {
+/// What a line lets a user do, if it is about that user: `WHO HOSTS = (WHOM) [NOPASSWD:] WHAT`.
+fn rule(line: &str, user: &str, is_administrator: bool) -> Option<Rule> {
     let (left, right) = line.split('#').next()?.split_once('=')?;
     let who = left.split_whitespace().next()?;
     let is_meant = who == user || who == "ALL" || (who == "%admin" && is_administrator);
     let right = right.trim();
-    let right = if right.starts_with('(') { right.split_once(')')?.1.trim() } else { right };
+    let (whom, right) = match right.strip_prefix('(') {
+        Some(rest) => rest.split_once(')').map(|(whom, rest)| (whom.trim(), rest.trim()))?,
+        None => ("root", right),
+    };
     let (permission, what) = match right.split_once(':') {
         Some((tag, what)) if tag.trim() == "NOPASSWD" => (Permission::Free, what),
         Some((tag, what)) if tag.trim() == "PASSWD" => (Permission::Password, what),
         _ => (Permission::Password, right),
     };
-    (is_meant && what.trim() == "ALL").then_some(permission)
+    let rule = Rule { permission, whom: format!("({whom})"), what: what.trim().to_owned() };
+    is_meant.then_some(rule)
+}
+
+/// `sudo -l`: the rules in their order.
+fn list(call: &mut Call, rules: &[Rule]) -> Outcome {
+    let host = super::system::host_name(&call.mac);
+    let host = host.split('.').next().unwrap_or_default();
+    let line = |rule: &Rule| {
+        let tag = if rule.permission == Permission::Free { "NOPASSWD: " } else { "" };
+        format!("    {} {tag}{}\n", rule.whom, rule.what)
+    };
+    let lines: String = rules.iter().map(line).collect();
+    let user = call.user.clone();
+    call.say(format!(
+        "Matching Defaults entries for {user} on {host}:\n    env_reset, env_keep+=BLOCKSIZE\n\n\
+         User {user} may run the following commands on {host}:\n{lines}"
+    ))
 }
 
 /// `visudo -cf FILE`: whether `sudo` can read a file.
@@ -237,6 +286,7 @@ fn ask(call: &mut Call, wish: &Wish) -> Result<(), Failure> {
         ));
     }
     let password = call.mac.installation().map(|installation| installation.password).unwrap_or_default();
+    let now = call.mac.clock().time();
     let prompt = wish.prompt.clone().unwrap_or_else(|| "Password:".into());
     for tried in 0..TRIES {
         // A prompt that nobody reads is no reason to stop.
@@ -250,8 +300,16 @@ fn ask(call: &mut Call, wish: &Wish) -> Result<(), Failure> {
             let both = if tried == 0 { format!("{count}\nsudo: a password is required") } else { count };
             return Err(call.failure(&both));
         };
-        if line == password.as_bytes() {
-            return Ok(());
+        let is_right = line == password.as_bytes();
+        if let Some(live) = &mut *call.mac.live() {
+            let tally = &mut live.login.tally;
+            // A locked account refuses the right password as it does a wrong one, and says no more about it.
+            if is_right && !tally.is_locked(now) {
+                return Ok(());
+            }
+            if !is_right {
+                tally.feed(now);
+            }
         }
         if tried + 1 < TRIES {
             let _ = call.stderr.write_all(b"Sorry, try again.\n");
@@ -278,24 +336,36 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rules() {
+    fn lines_are_read() {
+        let rule = |line: &str| super::rule(line, "m1", true).map(|rule| (rule.permission, rule.what));
+        let free = |what: &str| Some((Permission::Free, what.to_owned()));
         for (line, expected) in [
-            ("m1 ALL=(ALL) NOPASSWD: ALL", Some(Permission::Free)),
-            ("m1 ALL = (ALL:ALL) NOPASSWD:ALL # why", Some(Permission::Free)),
-            ("m1 ALL=NOPASSWD: ALL", Some(Permission::Free)),
-            ("%admin ALL = (ALL) ALL", Some(Permission::Password)),
+            ("m1 ALL=(ALL) NOPASSWD: ALL", free("ALL")),
+            ("m1 ALL = (ALL:ALL) NOPASSWD:ALL # why", free("ALL")),
+            ("m1 ALL=NOPASSWD: ALL", free("ALL")),
+            ("m1 ALL=(ALL) NOPASSWD: /sbin/pfctl, /bin/ls", free("/sbin/pfctl, /bin/ls")),
+            ("%admin ALL = (ALL) ALL", Some((Permission::Password, "ALL".to_owned()))),
             ("%wheel ALL = (ALL) ALL", None),
             ("# m1 ALL=(ALL) NOPASSWD: ALL", None),
             ("m2 ALL=(ALL) NOPASSWD: ALL", None),
-            ("m1 ALL=(ALL) NOPASSWD: /sbin/pfctl", None),
             ("Defaults env_keep += x", None),
         ] {
-            assert_eq!(rule(line, "m1", true), expected, "{line}");
+            assert_eq!(rule(line), expected, "{line}");
             assert!(is_sound(line), "{line}");
         }
         for line in ["m1 ALL NOPASSWD: ALL", "m1 ALL=(ALL NOPASSWD: ALL", "m1=ALL", "m1 ALL=(ALL) NOPASSWD:"]
         {
             assert!(!is_sound(line), "{line}");
         }
+    }
+
+    #[test]
+    fn a_rule_covers_its_programs() {
+        let covers = |what: &str, program: &str| {
+            let (permission, whom) = (Permission::Free, "(ALL)".to_owned());
+            Rule { permission, whom, what: what.to_owned() }.covers(&[program.into()])
+        };
+        assert!(covers("ALL", "x") && covers("/sbin/pfctl, /bin/ls", "ls") && covers("/bin/ls", "/bin/ls"));
+        assert!(!covers("/sbin/pfctl", "ls") && !covers("", "ls"));
     }
 }

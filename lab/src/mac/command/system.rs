@@ -9,9 +9,7 @@ use super::options::Options;
 use super::{Call, Done, Failure, Outcome};
 use crate::clock::Time;
 use crate::mac::Mac;
-
-/// Where the names of a Mac are kept.
-const NAMES: &str = "Library/Preferences/SystemConfiguration/preferences.plist";
+use crate::mac::disk::NAMES;
 
 /// The hardware of the models that are rented out: its name, processor, cores and memory in GiB.
 const MODELS: &[(&str, &str, &str, u32, u64)] = &[
@@ -200,8 +198,11 @@ fn get_name(mac: &Mac, name: &str) -> Option<String> {
     found.into_string()
 }
 
-/// The name that the network sees.
-fn host_name(mac: &Mac) -> String {
+/// The name that the kernel goes by: the latest of what was set and what the network gave.
+pub(super) fn host_name(mac: &Mac) -> String {
+    if let Some(name) = mac.live().as_ref().and_then(|live| live.login.dhcp_name.clone()) {
+        return name;
+    }
     let local = || get_name(mac, "LocalHostName").map(|name| format!("{name}.local"));
     get_name(mac, "HostName").or_else(local).unwrap_or_else(|| "Mac-mini.local".into())
 }
@@ -242,6 +243,19 @@ pub(super) fn scutil(call: &mut Call) -> Outcome {
                 None => Err(Failure { text: format!("{name}: not set"), status: 1 }),
             }
         }
+        ["--dns"] => {
+            let resolvers =
+                call.mac.live().as_ref().map(|live| live.login.resolvers.clone()).unwrap_or_default();
+            let mut text = "DNS configuration\n\nresolver #1\n  nameserver[0] : 51.159.47.28\n".to_owned();
+            for (at, (domain, servers)) in resolvers.iter().enumerate() {
+                text += &format!("\nresolver #{}\n  domain   : {domain}\n", at + 2);
+                for (number, server) in servers.iter().enumerate() {
+                    text += &format!("  nameserver[{number}] : {server}\n");
+                }
+                text += "  flags    : Request A records\n  reach    : 0x00000002 (Reachable)\n";
+            }
+            call.say(text)
+        }
         ["--set", name, value] => {
             let place = place(name).ok_or_else(usage)?;
             if !call.is_root() {
@@ -256,6 +270,9 @@ pub(super) fn scutil(call: &mut Call) -> Outcome {
                     text: "SCPreferencesSetLocalHostName() failed: Invalid argument".into(),
                     status: 1,
                 });
+            }
+            if let Some(live) = &mut *call.mac.live() {
+                live.login.dhcp_name = None;
             }
             set_name(call, place, name, value)
         }
@@ -276,7 +293,11 @@ fn set_name(call: &Call, place: [&str; 3], name: &str, value: &str) -> Outcome {
         let entry = inner.get_mut(key).and_then(Value::as_dictionary_mut);
         inner = entry.ok_or_else(|| failed("Corrupt preferences".into()))?;
     }
-    inner.insert(last.to_owned(), Value::String(value.to_owned()));
+    if value.is_empty() {
+        inner.remove(last);
+    } else {
+        inner.insert(last.to_owned(), Value::String(value.to_owned()));
+    }
     let file = call.mac.root().join(NAMES);
     Value::Dictionary(all).to_file_xml(file).map_err(|error| failed(error.to_string()))?;
     Ok(Done::Exit(0))

@@ -69,22 +69,22 @@ pub(in crate::mac) fn load(mac: &Arc<Mac>, domain: &str, path: &str) -> Result<(
         None => {}
     }
     let is_capped = domain == "system" && background::register(mac, &job.label);
-    add(mac, target, path.to_owned(), job, is_capped);
+    add(mac, &target, path.to_owned(), job, is_capped);
     Ok(())
 }
 
-fn add(mac: &Arc<Mac>, target: String, path: String, job: Job, is_capped: bool) {
+fn add(mac: &Arc<Mac>, target: &str, path: String, job: Job, is_capped: bool) {
     let loading = LOADINGS.fetch_add(1, Ordering::Relaxed);
     let starts = job.run_at_load || job.keep_alive != super::job::KeepAlive::Never;
     let interval = job.start_interval;
     if let Some(live) = &mut *mac.live() {
-        live.launchd.services.insert(target.clone(), Service::new(loading, path, job, is_capped));
+        live.launchd.services.insert(target.to_owned(), Service::new(loading, path, job, is_capped));
     }
     if starts {
-        run::start(mac, &target, loading);
+        run::start(mac, target, loading);
     }
     if let Some(interval) = interval {
-        run::start_every(mac, &target, loading, interval);
+        run::start_every(mac, target, loading, interval);
     }
 }
 
@@ -201,7 +201,7 @@ fn load_all(mac: &Arc<Mac>, domain: &str, directory: &str) {
         }
         let name = file.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         let is_capped = domain == "system" && background::is_capped(mac, &job.label);
-        add(mac, target, format!("/{directory}/{name}"), job, is_capped);
+        add(mac, &target, format!("/{directory}/{name}"), job, is_capped);
     }
 }
 

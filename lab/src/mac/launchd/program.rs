@@ -34,6 +34,7 @@ use super::run::{self, Running};
 use super::service::{EX_CONFIG, Exit};
 use super::signature;
 use crate::mac::command::{self, Call, Done};
+use crate::mac::login::loginwindow;
 use crate::mac::stand_in::CONFINE;
 use crate::mac::{Mac, confine};
 
@@ -48,16 +49,26 @@ pub(in crate::mac) struct BuiltIn {
     pub(in crate::mac) path: &'static str,
     /// What happens when it is started.
     pub(in crate::mac) started: fn(&Arc<Mac>),
+    /// What happens when it ends.
+    pub(in crate::mac) ended: fn(&Arc<Mac>),
 }
 
 /// What launchd starts that is no file here.
 pub(in crate::mac) const BUILT_IN: &[BuiltIn] = &[
     BuiltIn {
         path: "/System/Library/CoreServices/loginwindow.app/Contents/MacOS/loginwindow",
-        started: |_| {},
+        started: loginwindow::started,
+        ended: loginwindow::ended,
     },
-    BuiltIn { path: "/usr/libexec/sshd-keygen-wrapper", started: |_| {} },
+    BuiltIn { path: "/usr/libexec/sshd-keygen-wrapper", started: |_| {}, ended: |_| {} },
 ];
+
+/// A process ended that ran a program: what else comes of it.
+pub(super) fn ended(mac: &Arc<Mac>, program: &str) {
+    if let Some(known) = BUILT_IN.iter().find(|known| known.path == program) {
+        (known.ended)(mac);
+    }
+}
 
 /// What is started.
 pub(super) enum Life {

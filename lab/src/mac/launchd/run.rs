@@ -99,18 +99,20 @@ impl Running<'_> {
 /// A process ended: the service is gone, or rests, or is started again.
 pub(super) fn ended(mac: &Arc<Mac>, target: &str, loading: u64, pid: u32, exit: Exit) {
     let now = mac.clock().time();
-    let mut is_gone = false;
+    let (mut is_gone, mut program) = (false, String::new());
     let next = with(mac, target, loading, |service| {
         if service.process.as_ref().is_none_or(|process| process.pid != pid) {
             return None;
         }
         service.process = None;
+        program.clone_from(&service.job.program);
         service.last_exit = Some(exit);
         service.crashes = if exit.is_well() { 0 } else { service.crashes + 1 };
         is_gone = service.is_leaving;
         (!is_gone && service.job.keep_alive.wants(exit.is_well()) && !service.is_capped)
             .then(|| service.plan(now))
     });
+    program::ended(mac, &program);
     if is_gone && let Some(live) = &mut *mac.live() {
         live.launchd.services.remove(target);
     }
@@ -181,10 +183,12 @@ pub(in crate::mac) fn kickstart(mac: &Arc<Mac>, target: &str, kills: bool) -> Re
         && kills
     {
         // It is started again below, whatever its property list says.
-        with(mac, target, loading, |service| {
+        let program = with(mac, target, loading, |service| {
             service.process = None;
             service.last_exit = Some(Exit::Signal(9));
+            service.job.program.clone()
         });
+        program::ended(mac, &program.unwrap_or_default());
         tracing::debug!(pid, "a service was killed to be started anew");
     }
     let now = mac.clock().time();

@@ -12,7 +12,7 @@ use crate::clock::Time;
 pub(in crate::mac) struct Service {
     /// Which loading of it this is, so that what was planned for an earlier one is seen to be so.
     #[serde(skip)]
-    pub(super) loading: u64,
+    pub(in crate::mac) loading: u64,
     /// The property list it was made from, as the Mac names it.
     pub(in crate::mac) path: String,
     /// What that said when it was loaded.

@@ -1,16 +1,22 @@
 //! The lab's Macs, as the real OpenSSH client and fleet's own connections meet them.
 //!
 //! 1. [`login`]: who comes in, and what travels on channels
-//! 2. [`session`]: fleet's own connections
-//! 3. [`life`]: reboots, installations and cut connections
-//! 4. [`confined`]: what shells can reach
-//! 5. [`commands`]: what simulated commands say and refuse
-//! 6. [`launchd`]: services and code signatures
+//! 2. [`login_screen`], [`login_access`] and [`login_settings`]: who sits at the screen, who becomes root, what is set
+//! 3. [`session`]: fleet's own connections
+//! 4. [`life`]: reboots, installations and cut connections
+//! 5. [`confined`]: what shells can reach
+//! 6. [`commands`]: what simulated commands say and refuse
+//! 7. [`launchd`]: services and code signatures
+//! 8. [`pf`]: the packet filter and its incidents
 
 mod commands;
 mod confined;
 mod launchd;
 mod life;
 mod login;
+mod login_access;
+mod login_screen;
+mod login_settings;
+mod pf;
 mod session;
 mod world;

@@ -3,7 +3,7 @@
 use super::super::command::Why;
 use super::super::machine::{At, Change};
 use super::super::notes::{RETURNING, Stage, Write};
-use super::world::{Power, World};
+use super::world::{Host, Power, World};
 use crate::host::Holding;
 
 /// Something that happens.
@@ -36,6 +36,7 @@ pub(super) enum Begin {
     Reboot,
     Reclaim(u8),
     Finish(u8),
+    Retire(u8),
 }
 
 /// What comes of a command.
@@ -105,7 +106,7 @@ impl World {
         }
         for (index, flying) in (0..).zip(&self.flying) {
             events.extend([Event::Land(index, false), Event::Drop(index)]);
-            if self.left.stale > 0 && matches!(flying.write, Write::Rename(_)) {
+            if self.left.stale > 0 && is_shown(&flying.write) {
                 events.push(Event::Land(index, true));
             }
         }
@@ -115,7 +116,7 @@ impl World {
             }
             match host.power {
                 Power::Up if self.left.console > 0 => events.push(Event::Console(index)),
-                Power::Up => {}
+                Power::Up | Power::Gone => {}
                 Power::Rebooting => events.push(Event::Up(index)),
                 // Whatever was checked before it went down is over before it answers again.
                 Power::Reinstalling if self.setup.beyond || self.flying.iter().all(|f| f.host != index) => {
@@ -137,6 +138,9 @@ impl World {
         let me = &self.operators[usize::from(operator)];
         let hosts = || (0..).zip(&self.hosts);
         if let Some((identity, progress)) = &me.kept {
+            if progress.stage == Stage::Retiring {
+                return vec![Begin::Resume, Begin::GiveBack];
+            }
             if progress.stage != Stage::Owned {
                 return vec![Begin::Resume];
             }
@@ -153,15 +157,18 @@ impl World {
             return begins;
         }
         let mut begins = Vec::new();
-        if me.rounds > 0 {
-            let is_free = |name: &str| name.starts_with("pool-");
-            begins.extend(
-                hosts()
-                    .filter(|(_, host)| {
-                        is_free(&host.name) || host.stale.iter().any(|(name, _)| is_free(name))
-                    })
-                    .map(|(index, _)| Begin::Claim(index)),
-            );
+        let is_free = |name: &str| name.starts_with("pool-");
+        let seems_free = |host: &Host| {
+            (host.power != Power::Gone && is_free(&host.name))
+                || host.stale.iter().any(|(name, _)| is_free(name))
+        };
+        for (index, _) in hosts().filter(|(_, host)| seems_free(host)) {
+            if me.rounds > 0 {
+                begins.push(Begin::Claim(index));
+            }
+            if self.left.retire > 0 {
+                begins.push(Begin::Retire(index));
+            }
         }
         if self.left.age > 0 {
             for (index, host) in hosts().filter(|(_, host)| host.power == Power::Up) {
@@ -212,7 +219,7 @@ impl World {
             }
             At::Send(write, _) => {
                 add(Outcome::Plain);
-                if self.left.stale > 0 && matches!(write, Write::Rename(_)) {
+                if self.left.stale > 0 && is_shown(write) {
                     add(Outcome::Staling);
                 }
                 if self.left.lost > 0 {
@@ -236,4 +243,9 @@ impl World {
             }
         }
     }
+}
+
+/// Whether the vendor may go on for a while to show what was so before a request.
+fn is_shown(write: &Write) -> bool {
+    matches!(write, Write::Rename(_) | Write::Delete)
 }

@@ -138,12 +138,15 @@ impl World {
     }
 
     pub(super) fn is_goal(&self) -> bool {
+        // Where every host was deleted nobody can want one any more.
+        let are_gone = self.hosts.iter().all(|host| host.power == Power::Gone);
         let is_idle = |operator: &Operator| {
-            operator.rounds == 0 && operator.kept.is_none() && operator.process.is_none()
+            (operator.rounds == 0 || are_gone) && operator.kept.is_none() && operator.process.is_none()
         };
         self.operators.iter().all(is_idle)
             && self.hosts.iter().all(|host| {
-                host.power == Power::Up && host.ledger.is_none() && host.name.starts_with("pool-")
+                let is_free = host.ledger.is_none() && host.name.starts_with("pool-");
+                host.power == Power::Gone || host.power == Power::Up && is_free
             })
     }
 
@@ -156,7 +159,7 @@ impl World {
             if !host.stale.is_empty() {
                 return Some(Event::Fresh(index));
             }
-            if host.power != Power::Up {
+            if !matches!(host.power, Power::Up | Power::Gone) {
                 return Some(Event::Up(index));
             }
         }

@@ -74,6 +74,7 @@ impl World {
             Begin::Resume => Process::resume(record(), rules, NOW),
             Begin::GiveBack => Process::give_back(record(), method, rules, NOW),
             Begin::Reboot => Process::reboot(record(), rules, NOW),
+            Begin::Retire(host) => Process::retire(self.identity(operator, host), rules, NOW),
             Begin::Finish(host) => {
                 let left = self.hosts[usize::from(host)].name.clone();
                 Process::finish(self.identity(operator, host), &left, rules, NOW)
@@ -85,6 +86,7 @@ impl World {
         };
         match begin {
             Begin::Reboot => self.left.reboot -= 1,
+            Begin::Retire(_) => self.left.retire -= 1,
             Begin::Finish(_) | Begin::Reclaim(_) => self.left.age -= 1,
             _ => {}
         }
@@ -141,9 +143,11 @@ impl World {
                     }
                     _ => {
                         let awaited = (outcome == Outcome::Staling).then_some(0);
+                        let is_gone = self.hosts[usize::from(host)].power == Power::Gone;
                         let is_taken = self.effect(operator, host, &write, awaited)?;
                         match outcome {
                             Outcome::Unanswered => Sent::Unsettled(error()),
+                            _ if is_gone => Sent::Gone,
                             _ if is_taken => Sent::Taken,
                             _ => Sent::Busy(error()),
                         }
@@ -213,7 +217,9 @@ impl World {
             _ => &host.name,
         };
         let status = match host.power {
-            Power::Up => Status::Ready,
+            // What is old was ready.
+            Power::Gone if !matches!(outcome, Outcome::Stale(_)) => return Shown::Gone,
+            Power::Gone | Power::Up => Status::Ready,
             Power::Rebooting => Status::Busy("rebooting".to_owned()),
             Power::Reinstalling => Status::Reinstalling,
         };
@@ -263,7 +269,8 @@ impl World {
         stale: Option<u8>,
     ) -> Result<bool, Violation> {
         let is_rename = matches!(write, Write::Rename(_));
-        if !is_rename && self.hosts[usize::from(host)].power != Power::Up {
+        let power = self.hosts[usize::from(host)].power;
+        if power == Power::Gone || !is_rename && power != Power::Up {
             return Ok(false);
         }
         if !self.setup.beyond && self.is_anothers(operator, host, write) {
@@ -278,17 +285,22 @@ impl World {
             }
             Write::Reboot => host.power = Power::Rebooting,
             Write::Reinstall => host.power = Power::Reinstalling,
+            Write::Delete => {
+                (host.power, host.ledger) = (Power::Gone, None);
+                host.stale.extend(stale.map(|awaited| (host.name.clone(), awaited)));
+            }
         }
         Ok(true)
     }
 
     /// Whether somebody else holds a host, or has a record of it and gave it the name that is about to go. Whoever takes over by
-    /// the rule of age waits for late names before it does anything, and then writes the free one.
+    /// the rule of age waits for late names before it does anything, and then writes the free one; it wants nothing of a host
+    /// that is deleted meanwhile.
     fn is_anothers(&self, operator: u8, index: u8, write: &Write) -> bool {
         let host = &self.hosts[usize::from(index)];
-        let is_rename = matches!(write, Write::Rename(_));
+        let may_be_late = matches!(write, Write::Rename(_) | Write::Delete);
         let is_held = host.ledger.as_ref().is_some_and(|paper| {
-            paper.operator != operator && !(is_rename && paper.taken_from == Some(operator))
+            paper.operator != operator && !(may_be_late && paper.taken_from == Some(operator))
         });
         let is_named = |(other, them): (u8, &Operator)| {
             let is_here = |(identity, _): &(Arc<Identity>, Progress)| {
@@ -299,7 +311,8 @@ impl World {
         };
         let replaces = match write {
             Write::Rename(name) => **name != *host.name && name != FREE && !self.setup.equal_names,
-            _ => false,
+            Write::Delete => true,
+            Write::Reboot | Write::Reinstall => false,
         };
         is_held || replaces && (0..).zip(&self.operators).any(is_named)
     }

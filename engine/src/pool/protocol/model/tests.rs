@@ -35,10 +35,12 @@ fn setup(operators: u8, hosts: u8, faults: Faults) -> Setup {
     }
 }
 
-const NONE: Faults = Faults { crash: 0, lost: 0, late: 0, stale: 0, console: 0, age: 0, reboot: 0, dirty: 0 };
+const NONE: Faults =
+    Faults { crash: 0, lost: 0, late: 0, stale: 0, console: 0, age: 0, reboot: 0, dirty: 0, retire: 0 };
 const CRASH: Faults = Faults { crash: 1, ..NONE };
 const LATE: Faults = Faults { late: 1, ..NONE };
 const CONSOLE: Faults = Faults { console: 1, ..NONE };
+const RETIRE: Faults = Faults { retire: 1, ..NONE };
 
 /// Looks at all there is, and says how much that was.
 fn holds(what: &str, setup: Setup, most: usize) {
@@ -67,6 +69,15 @@ fn two_operators_and_a_host() {
         ("scrub, a host that stays dirty", scrub(Faults { dirty: 3, ..NONE })),
         ("scrub, a crash, a late request", scrub(Faults { dirty: 1, late: 1, ..CRASH })),
         ("equal names, the console, a crash", equal(Faults { console: 1, ..CRASH })),
+        ("a deletion", setup(2, 1, RETIRE)),
+        ("two deletions", setup(2, 1, Faults { retire: 2, ..NONE })),
+        ("a deletion, a crash", setup(2, 1, Faults { crash: 1, ..RETIRE })),
+        ("a deletion, a late request", setup(2, 1, Faults { late: 1, ..RETIRE })),
+        ("a deletion, a lost answer", setup(2, 1, Faults { lost: 1, ..RETIRE })),
+        ("a deletion, a stale name", setup(2, 1, Faults { stale: 1, ..RETIRE })),
+        ("a deletion, the console", setup(2, 1, Faults { console: 1, ..RETIRE })),
+        ("a deletion, age", setup(2, 1, Faults { age: 1, ..RETIRE })),
+        ("a deletion, scrub", scrub(RETIRE)),
     ] {
         holds(what, setup, usize::MAX);
     }
@@ -84,7 +95,8 @@ fn more_of_everything() {
     if !is_full() {
         return;
     }
-    let each = Faults { crash: 1, lost: 1, late: 1, stale: 1, console: 1, age: 1, reboot: 1, dirty: 1 };
+    let each =
+        Faults { crash: 1, lost: 1, late: 1, stale: 1, console: 1, age: 1, reboot: 1, dirty: 1, retire: 1 };
     let most = 6_000_000;
     for (what, setup) in [
         ("2 operators, every fault", setup(2, 1, each)),
@@ -103,7 +115,8 @@ fn more_of_everything() {
 
 #[test]
 fn schedules_by_chance() {
-    let faults = Faults { crash: 3, lost: 2, late: 3, stale: 3, console: 2, age: 2, reboot: 2, dirty: 2 };
+    let faults =
+        Faults { crash: 3, lost: 2, late: 3, stale: 3, console: 2, age: 2, reboot: 2, dirty: 2, retire: 1 };
     let count = if is_full() { 10_000 } else { 25 };
     let mut events = 0;
     for method in [Method::Reinstall, Method::Scrub] {
@@ -181,6 +194,24 @@ fn a_record_that_is_closed_too_early_is_found() {
     fails("closed too early", without(Guard::LateClose, setup(2, 1, CONSOLE)), |violation| {
         *violation == Violation::Lost
     });
+}
+
+fn is_delete(violation: &Violation) -> bool {
+    *violation == Violation::Touched(Write::Delete)
+}
+
+/// A deletion without each of the guards that keep it away from the hosts of others.
+#[test]
+fn a_deletion_of_anothers_host_is_found() {
+    let console = Faults { console: 1, ..RETIRE };
+    for (what, guard, faults) in [
+        ("deletion without ledger", Guard::LedgerToDelete, RETIRE),
+        ("deletion without a check", Guard::Check, console),
+        ("deletion after a pause", Guard::Lifetime, console),
+        ("deletion, name not read again", Guard::NameAgain, console),
+    ] {
+        fails(what, without(guard, setup(2, 1, faults)), is_delete);
+    }
 }
 
 /// How the first version failed. Two of six are found above: names before the ledger, and the free name without one.

@@ -46,6 +46,8 @@ pub(super) struct Faults {
     pub(super) reboot: u8,
     /// A host does not become clean.
     pub(super) dirty: u8,
+    /// An operator wants a free host deleted.
+    pub(super) retire: u8,
 }
 
 /// Everything at one moment.
@@ -75,6 +77,8 @@ pub(super) enum Power {
     Up,
     Rebooting,
     Reinstalling,
+    /// It was deleted, and does not come back.
+    Gone,
 }
 
 /// What lies where the ledger does.

@@ -1,0 +1,235 @@
+//! Who is logged in, who may become root, and how a Mac is set: made, mended when it was changed behind our back, and
+//! removed without a trace.
+
+use fleet_lab::clock::Pace;
+
+use super::Minis;
+use super::minis::MAIN;
+
+/// A script that root runs behind our back, and what a plan says to it.
+type Drift = (&'static str, &'static str);
+
+/// The name of a kind, its arguments, and what happens to it.
+type Case = (&'static str, &'static str, &'static [Drift]);
+
+const CASES: &[Case] = &[
+    (
+        "macos_hostname",
+        "name = \"mini-1\"",
+        &[
+            ("scutil --set HostName other", "update name"),
+            ("scutil --set LocalHostName other", "update name"),
+            ("scutil --set ComputerName 'Mac mini'", "update name"),
+            ("scutil --set HostName ''", "create"),
+        ],
+    ),
+    (
+        "macos_power",
+        "",
+        &[
+            ("pmset -a sleep 5", "update sleep"),
+            ("pmset -a displaysleep 5", "update display_sleep"),
+            ("pmset -a disksleep 5", "update disk_sleep"),
+            ("systemsetup -setrestartpowerfailure off", "update restart_after_power_loss"),
+            (
+                "defaults write /Library/Preferences/com.apple.screensaver idleTime -int 600",
+                "update screen_saver",
+            ),
+            (
+                "defaults delete /Library/Preferences/com.apple.screensaver askForPassword",
+                "update ask_for_password",
+            ),
+            (
+                "defaults write /Library/Preferences/.GlobalPreferences com.apple.autologout.AutoLogOutDelay -int 60",
+                "update auto_logout",
+            ),
+        ],
+    ),
+    (
+        "macos_defaults",
+        "domain = \"/Library/Preferences/com.example\"\n  key = \"k\"\n  value = { a = [1, true, \"x\"] }\n  sudo = true",
+        &[
+            ("defaults write /Library/Preferences/com.example k -int 5", "update value"),
+            ("defaults delete /Library/Preferences/com.example k", "create"),
+        ],
+    ),
+    (
+        "macos_defaults",
+        "domain = \"com.example\"\n  key = \"k\"\n  value = 5\n  type = \"float\"",
+        &[("sudo -n -u m1 defaults write com.example k -int 5", "update type")],
+    ),
+    (
+        "macos_auto_login",
+        "user = \"m1\"\n  password = sensitive(\"pass word\")",
+        &[
+            ("chmod 644 \"$FLEET_ROOT/etc/kcpassword\"", "update mode"),
+            ("killall -HUP loginwindow", "update trouble"),
+            (
+                "launchctl kickstart -k system/com.apple.loginwindow; rm \"$FLEET_ROOT/etc/kcpassword\"",
+                "create",
+            ),
+            ("printf 'xxxxxxxxxxx' >\"$FLEET_ROOT/etc/kcpassword\"", "update password"),
+        ],
+    ),
+    (
+        "macos_local_network",
+        "",
+        &[
+            (
+                "defaults write com.apple.network.local-network AllowedWiFiLocalNetworkAddresses -array 10.0.0.0/8",
+                "update addresses",
+            ),
+            ("defaults delete com.apple.network.local-network", "create"),
+        ],
+    ),
+    (
+        "macos_software_update",
+        "",
+        &[
+            ("softwareupdate --schedule on", "update check"),
+            ("defaults delete /Library/Preferences/com.apple.commerce AutoUpdate", "update update_apps"),
+            (
+                "defaults write /Library/Preferences/com.apple.SoftwareUpdate AutomaticDownload -bool true",
+                "update download",
+            ),
+        ],
+    ),
+    (
+        "macos_hardening",
+        "application_firewall = true",
+        &[
+            ("mdutil -a -i on", "update spotlight"),
+            ("socketfilterfw --setglobalstate off", "update application_firewall"),
+        ],
+    ),
+    (
+        "macos_resolver",
+        "domain = \"ts.net\"\n  nameservers = [\"100.100.100.100\"]",
+        &[
+            ("echo nameserver 1.1.1.1 >\"$FLEET_ROOT/etc/resolver/ts.net\"", "update nameservers"),
+            ("rm \"$FLEET_ROOT/etc/resolver/ts.net\"", "create"),
+            // The file is as it should be, and macOS goes by what it was before.
+            (
+                "f=$FLEET_ROOT/etc/resolver/ts.net; mv \"$f\" \"$f.x\"; dscacheutil -flushcache; mv \"$f.x\" \"$f\"",
+                "update nameservers",
+            ),
+        ],
+    ),
+    (
+        "macos_vlan",
+        "name = \"pn\"\n  tag = 1234",
+        &[
+            ("networksetup -deleteVLAN pn en0 1234", "create"),
+            ("networksetup -deleteVLAN pn en0 1234; networksetup -createVLAN pn en0 7", "update dhcp tag"),
+            ("networksetup -deleteVLAN pn en0 1234; networksetup -createVLAN pn en0 1234", "update dhcp"),
+        ],
+    ),
+    (
+        "macos_apfs_volume",
+        "name = \"cache\"\n  quota_gib = 40\n  owner = \"m1\"",
+        &[
+            ("chmod 700 \"$FLEET_ROOT/Volumes/cache\"", "update mode"),
+            ("chown root \"$FLEET_ROOT/Volumes/cache\"", "update owner"),
+            ("diskutil apfs deleteVolume cache", "create"),
+        ],
+    ),
+];
+
+#[test]
+fn each_is_made_mended_and_removed_without_a_trace() {
+    for (kind, arguments, drifts) in CASES {
+        let minis = Minis::free();
+        let before = minis.snapshot();
+        minis.configure(&format!("resource \"{kind}\" \"x\" {{\n  {arguments}\n}}"));
+        minis.plan();
+        minis.check_same(&before, kind);
+        minis.apply();
+        minis.check_converged(kind);
+        for (script, expected) in *drifts {
+            minis.as_root(script).ok();
+            minis.check_plan(&[(&format!("{kind}.x"), expected)]);
+            minis.apply();
+            minis.check_converged(script);
+        }
+        minis.destroy();
+        minis.check_same(&before, kind);
+    }
+}
+
+/// Gives the connection a password.
+fn with_password(minis: &Minis, password: &str) {
+    minis.site.write("sudo", password);
+    let text = minis
+        .site
+        .read(MAIN)
+        .replace("identity = secret.key", "identity = secret.key\n    sudo_password = secret.sudo");
+    minis.site.write(MAIN, &format!("secret \"sudo\" {{\n  from = \"file:sudo\"\n}}\n{text}"));
+}
+
+/// Everything of this slice.
+const ALL: &str = "
+  resource \"macos_hostname\" \"x\" {
+    name = \"mini-1\"
+  }
+  resource \"macos_power\" \"x\" {}
+  resource \"macos_sudoers\" \"x\" {
+    user = \"m1\"
+  }
+  resource \"macos_auto_login\" \"x\" {
+    user     = \"m1\"
+    password = secret.sudo
+  }
+  resource \"macos_local_network\" \"x\" {}
+  resource \"macos_software_update\" \"x\" {}
+";
+
+#[test]
+fn a_new_mac_is_made_ready_in_one_run() {
+    let minis = Minis::paced(1, Pace::Skipping);
+    let before = minis.snapshot();
+    minis.configure(ALL);
+    with_password(&minis, "pass word");
+    let planned = minis.plan();
+    assert!(planned.contains("6 to create") || planned.matches("  + ").count() >= 6, "{planned}");
+    minis.apply();
+    minis.check_converged("made ready");
+    assert_eq!(minis.live()["aqua"], 501);
+    for (script, expected) in [
+        ("chmod 400 \"$FLEET_ROOT/etc/sudoers.d/m1-nopasswd\"", "update mode"),
+        ("chown m1 \"$FLEET_ROOT/etc/sudoers.d/m1-nopasswd\"", "update mode"),
+        (
+            "f=$FLEET_ROOT/etc/sudoers.d/m1-nopasswd; rm -f \"$f\"; echo 'm1 ALL=(ALL) NOPASSWD: /bin/sh' >\"$f\"; chmod 440 \"$f\"; chown root:wheel \"$f\"",
+            "update commands",
+        ),
+    ] {
+        minis.as_root(script).ok();
+        minis.check_plan(&[("macos_sudoers.x", expected)]);
+        minis.apply();
+        minis.check_converged(script);
+    }
+    minis.destroy();
+    minis.check_same(&before, "all of it");
+}
+
+#[test]
+fn without_a_password_nothing_is_tried() {
+    let minis = Minis::paced(1, Pace::Skipping);
+    minis.configure("resource \"macos_sudoers\" \"x\" {\n  user = \"m1\"\n}");
+    let said = minis.fleet(&["apply", "--auto-approve"]);
+    assert!(
+        said.stdout.contains("`sudo` refused to become root")
+            || said.stderr.contains("`sudo` refused to become root"),
+        "{said:?}"
+    );
+    assert_eq!(minis.live()["login"]["tally"]["wrong"], 0);
+}
+
+#[test]
+fn a_rule_that_visudo_refuses_never_counts() {
+    let minis = Minis::free();
+    let rule = minis.read("/etc/sudoers.d/m1-nopasswd");
+    minis.configure("resource \"macos_sudoers\" \"x\" {\n  user = \"m1\"\n  commands = [\"/bin/a\\nb\"]\n}");
+    let said = minis.fleet(&["plan"]);
+    assert!(said.stdout.contains("commands") || said.stderr.contains("commands"), "{said:?}");
+    assert_eq!(minis.read("/etc/sudoers.d/m1-nopasswd"), rule);
+}

@@ -1,0 +1,41 @@
+# Lets people in again over SSH when scanners have filled the backlog of the port: a daemon that knocks every minute, and takes
+# sshd out and puts it back when nobody answers.
+
+variable "label" {
+  description = "The name by which launchd knows the daemon"
+  type        = string
+  default     = "dev.fleet.ssh-reachability"
+}
+
+variable "interval" {
+  description = "After how many seconds it knocks again"
+  type        = number
+  default     = 60
+}
+
+# A new Mac has no such directory.
+resource "host_directory" "bin" {
+  path = "/usr/local/bin"
+  sudo = true
+}
+
+resource "host_file" "script" {
+  path    = "${host_directory.bin.path}/ssh-reachability"
+  content = file("${path.module}/ssh-reachability.sh")
+  mode    = "0755"
+  sudo    = true
+}
+
+resource "macos_launchd_service" "this" {
+  label             = var.label
+  program_arguments = [host_file.script.path]
+  start_interval    = var.interval
+  keep_alive        = false
+  stderr_path       = "/var/log/ssh-reachability.log"
+  restart_on        = [sha256(host_file.script.content)]
+}
+
+output "label" {
+  description = "The name by which launchd knows the daemon"
+  value       = macos_launchd_service.this.label
+}

@@ -1,0 +1,3 @@
+# A preference goes: its domain and key.
+set -eu
+without "$1" "$2"

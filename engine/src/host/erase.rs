@@ -48,8 +48,8 @@ pub trait HostThing: Send + Sync {
     fn remove(&self, observed: &Value) -> Result<Vec<Step>, Error>;
 
     /// See [`HostKind::cuts_access`].
-    fn cuts_access(&self, object: &Value) -> Result<Option<Revert>, Error> {
-        let _ = object;
+    fn cuts_access(&self, object: &Value, is_removed: bool) -> Result<Option<Revert>, Error> {
+        let _ = (object, is_removed);
         Ok(None)
     }
 
@@ -134,8 +134,8 @@ impl<K: HostKind> HostThing for OnHost<K> {
         K::remove(K::from_value(observed)?)
     }
 
-    fn cuts_access(&self, object: &Value) -> Result<Option<Revert>, Error> {
-        Ok(K::from_value(object)?.cuts_access())
+    fn cuts_access(&self, object: &Value, is_removed: bool) -> Result<Option<Revert>, Error> {
+        Ok(K::from_value(object)?.cuts_access(is_removed))
     }
 
     fn left(&self, observed: &Value, reply: &Reply) -> Result<Option<Value>, Error> {

@@ -106,9 +106,10 @@ pub trait HostKind: Resource {
     /// What removes it. That it is gone already must do no harm.
     fn remove(observed: Self) -> Result<Vec<Step>, Error>;
 
-    /// How the host undoes a change of this by itself, where one may cut the host off from us; asked of the wish, and of
-    /// what was observed where that is removed. `None`: no change of it can.
-    fn cuts_access(&self) -> Option<Revert> {
+    /// How the host undoes a change of this by itself, where one may cut the host off from us: asked of the wish, and of
+    /// what was observed where that `is_removed`. `None`: it cannot.
+    fn cuts_access(&self, is_removed: bool) -> Option<Revert> {
+        let _ = is_removed;
         None
     }
 

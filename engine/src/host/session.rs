@@ -133,7 +133,7 @@ impl Writer for HostWriting {
             let at = At::Recorded(wish);
             let At::Recorded(wish) = &at else { unreachable!("it was just made") };
             let (steps, read_back) = (thing.steps(wish, change)?, thing.probe(&at)?);
-            let work = Work { listed, steps, read_back, revert: thing.cuts_access(wish)? };
+            let work = Work { listed, steps, read_back, revert: thing.cuts_access(wish, false)? };
             let reply = self.host.work(work).await?;
             let found = thing.parse(&at, &reply)?;
             Ok((wish.clone(), ReadBack::Found(found)))
@@ -156,7 +156,7 @@ impl Writer for HostWriting {
             let thing = self.kinds.thing(kind)?;
             let steps = thing.remove(&observed)?;
             let read_back = thing.probe(&At::Recorded(observed.clone()))?;
-            let revert = thing.cuts_access(&observed)?;
+            let revert = thing.cuts_access(&observed, true)?;
             let reply = self.host.work(Work { listed, steps, read_back, revert }).await?;
             Ok(ReadBack::Found(thing.left(&observed, &reply)?))
         })

@@ -28,7 +28,9 @@ const PROCEDURES: &[(&str, &str)] = &[
     ("pf_apply", include_str!("pf_apply.sh")),
     ("pf_arm", include_str!("pf_arm.sh")),
     ("pf_guard", include_str!("pf_guard.sh")),
+    ("pf_keep", concat!("K=k\n", include_str!("pf_keep.sh"))),
     ("pf_remove", include_str!("pf_remove.sh")),
+    ("pf_undo", concat!("K=k\n", include_str!("pf_undo.sh"))),
     ("signed_binary", include_str!("signed_binary.sh")),
     (
         "vm_nat",

@@ -68,7 +68,7 @@ arm() {
     give_up "what is there cannot be kept, so that nothing was changed"
   }
   mkdir -- "$guard/armed"
-  set -- /bin/sh -c "$watch" fleet-watch "$R" "$guard" "$seconds" "$name" "$notes" "$undo" "$count" "$@"
+  set -- /bin/sh -c "$watch" fleet-guard "$R" "$guard" "$seconds" "$name" "$notes" "$undo" "$count" "$@"
   # It must outlive this session, and whoever ends all that runs in it.
   if command -v setsid >/dev/null 2>&1; then
     set -- setsid "$@"

@@ -50,7 +50,7 @@ said=$(
   K=$guard
   umask 022
   eval "$undo" 2>&1
-) || wrong="$wrong; $said"
+) || wrong="$wrong; ${said:-what is no file cannot be brought back}"
 when=$(date -u +%Y-%m-%dT%H:%M:%SZ)
 wrong=$(printf %s "${wrong#; }" | tr '\n\t' '  ')
 umask 022

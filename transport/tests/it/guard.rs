@@ -50,10 +50,10 @@ fn beside(root: &Path) -> Vec<String> {
 fn watchers(root: &Path) -> Vec<String> {
     let all = Command::new("ps").args(["-A", "-ww", "-o", "pid=,args="]).output().unwrap();
     let all = String::from_utf8_lossy(&all.stdout).into_owned();
-    let here = format!("fleet-watch {}", root.display());
+    let here = format!("fleet-guard {}", root.display());
     let guard = root.join("ledger.guard").display().to_string();
     all.lines()
-        .filter(|line| line.contains("fleet-watch") && (line.contains(&here) || line.contains(&guard)))
+        .filter(|line| line.contains("fleet-guard") && (line.contains(&here) || line.contains(&guard)))
         .map(str::to_owned)
         .collect()
 }

@@ -112,7 +112,7 @@ pub(crate) fn hold(holder: &Holder, slot: &str) -> Hold {
 /// Answers all of them. Those that could cut the host off go alone, after all others.
 pub(crate) async fn serve(session: &mut Session, asks: Vec<Asked>, works: Vec<Doing>) {
     let (guarded, works): (Vec<Doing>, Vec<Doing>) =
-        works.into_iter().partition(|doing| doing.work.revert.is_some());
+        works.into_iter().partition(|doing| doing.work.revert.is_some() && !doing.work.steps.is_empty());
     together(session, asks, works).await;
     for mut doing in guarded {
         let (work, holder) = (std::mem::take(&mut doing.work), doing.holder.clone());

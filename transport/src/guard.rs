@@ -52,6 +52,14 @@ enum Fate {
     Lost(Error),
 }
 
+/// Why it may not stay.
+enum Why {
+    /// A step failed.
+    Step(Error),
+    /// No new connection confirmed it.
+    Unconfirmed(Error),
+}
+
 /// Does a work that could cut the host off.
 pub(crate) async fn guarded(session: &mut Session, work: Work, holder: Holder) -> Result<Reply, Error> {
     let Work { listed, steps, read_back, revert } = work;
@@ -66,9 +74,10 @@ pub(crate) async fn guarded(session: &mut Session, work: Work, holder: Holder) -
         patience: session.reach.confirm_within + revert.takes,
     };
     session.connect().await?;
-    match guard.tell(session, guard.arm(&session.reach.ledger.clone())).await? {
+    let arm = guard.arm(&session.reach.ledger);
+    match guard.tell(session, arm).await? {
         Outcome::Done => {}
-        other => return Err(guard.failed(session, other)),
+        other => return Err(failed(session, other)),
     }
     let armed = Instant::now();
     // The inventory knows of it before anything is done, and forgets it after all is.
@@ -80,15 +89,14 @@ pub(crate) async fn guarded(session: &mut Session, work: Work, holder: Holder) -
         Ok(_) => guard.confirm(session, armed).await,
         Err(error) => {
             let fate = guard.undo(session, armed).await;
-            (Some((error, false)), fate)
+            (Some(Why::Step(error)), fate)
         }
     };
     match (fate, why) {
-        (Fate::Confirmed, None) => {}
-        // The answer to a confirmation got lost, and not the confirmation.
-        (Fate::Confirmed, Some((_, true))) => {}
-        (Fate::Confirmed, Some((error, false))) => return Err(error),
-        (Fate::Undone(wrong), why) => return Err(guard.undone(&wrong, why)),
+        // Where it was not heard of, the answer to a confirmation got lost, and not the confirmation.
+        (Fate::Confirmed, None | Some(Why::Unconfirmed(_))) => {}
+        (Fate::Confirmed, Some(Why::Step(error))) => return Err(error),
+        (Fate::Undone(wrong), why) => return Err(undone(&wrong, why)),
         (Fate::Lost(error), why) => return Err(guard.lost(&error, why)),
     }
     alone(session, Work { listed: after, read_back, ..Work::default() }, &holder).await
@@ -103,7 +111,7 @@ async fn alone(session: &mut Session, work: Work, holder: &Holder) -> Result<Rep
 
 impl Guard<'_> {
     /// Confirms it by a new connection, for as long as that makes sense; what kept it from that, and what became of it.
-    async fn confirm(&self, session: &mut Session, armed: Instant) -> (Option<(Error, bool)>, Fate) {
+    async fn confirm(&self, session: &mut Session, armed: Instant) -> (Option<Why>, Fate) {
         let mut fresh = session.fresh();
         // The other half is for a host that has to be told to undo it.
         let deadline = armed + self.patience / 2;
@@ -121,7 +129,7 @@ impl Guard<'_> {
             sleep(PAUSE).await;
         };
         fresh.disconnect().await;
-        (Some((error, true)), self.undo(session, armed).await)
+        (Some(Why::Unconfirmed(error)), self.undo(session, armed).await)
     }
 
     /// Lets the host undo it at once, if it can be told so by whichever connection, or waits until it did.
@@ -162,7 +170,7 @@ impl Guard<'_> {
                 let wrong = line.trim_end_matches('\n').lines().last().unwrap_or_default().split('\t').nth(3);
                 Ok(Fate::Undone(wrong.unwrap_or_default().trim().to_owned()))
             }
-            other => Err(self.failed(session, other)),
+            other => Err(failed(session, other)),
         }
     }
 
@@ -200,47 +208,50 @@ impl Guard<'_> {
         words
     }
 
-    /// Whoever guards the host could not do what it was told.
-    fn failed(&self, session: &Session, outcome: Outcome) -> Error {
-        let (slot, ledger) = (&session.reach.slot, &session.reach.ledger);
-        match outcome {
-            Outcome::NotHeld(whose, body) => not_held(whose, slot, ledger, &body),
-            Outcome::Failed(_, section) | Outcome::NotListed(section) => {
-                let act = Act::Procedure { script: GUARD, arguments: Vec::new(), input: Bytes::default() };
-                of_step(&act, slot, &section)
-            }
-            Outcome::Done | Outcome::Unknown => cut(""),
-        }
-    }
-
-    /// The host is as it was before.
-    fn undone(&self, wrong: &str, why: Option<(Error, bool)>) -> Error {
-        let how = match wrong {
-            "" => "the host undid the change".to_owned(),
-            wrong => format!("the host undid the change, but not all of it: {}", short(wrong)),
-        };
-        match why {
-            Some((error, false)) => {
-                let help = error.help.clone();
-                let error = Error::permanent(format!("{error}; {how}"));
-                match help {
-                    Some(help) => error.help(help),
-                    None => error,
-                }
-            }
-            Some((error, true)) => unreachable_since(&error, &how),
-            None => unreachable_since(&Error::permanent("nobody confirmed it in time"), &how),
-        }
-    }
-
     /// Nobody knows how the host is.
-    fn lost(&self, error: &Error, why: Option<(Error, bool)>) -> Error {
+    fn lost(&self, error: &Error, why: Option<Why>) -> Error {
         let seconds = self.patience.as_secs();
-        let first = why.map(|(why, _)| format!("{why}; ")).unwrap_or_default();
+        let first = match why {
+            Some(Why::Step(why) | Why::Unconfirmed(why)) => format!("{why}; "),
+            None => String::new(),
+        };
         Error::permanent(format!(
             "{first}the host was to undo the change by itself within {seconds} seconds, but whether it did is not known: {error}"
         ))
         .help("plan again in a while; if the host still cannot be reached, use its screen, or restart it by its vendor")
+    }
+}
+
+/// Whoever guards the host could not do what it was told.
+fn failed(session: &Session, outcome: Outcome) -> Error {
+    let (slot, ledger) = (&session.reach.slot, &session.reach.ledger);
+    match outcome {
+        Outcome::NotHeld(whose, body) => not_held(whose, slot, ledger, &body),
+        Outcome::Failed(_, section) | Outcome::NotListed(section) => {
+            let act = Act::Procedure { script: GUARD, arguments: Vec::new(), input: Bytes::default() };
+            of_step(&act, slot, &section)
+        }
+        Outcome::Done | Outcome::Unknown => cut(""),
+    }
+}
+
+/// The host is as it was before.
+fn undone(wrong: &str, why: Option<Why>) -> Error {
+    let how = match wrong {
+        "" => "the host undid the change".to_owned(),
+        wrong => format!("the host undid the change, but not all of it: {}", short(wrong)),
+    };
+    match why {
+        Some(Why::Step(error)) => {
+            let help = error.help.clone();
+            let error = Error::permanent(format!("{error}; {how}"));
+            match help {
+                Some(help) => error.help(help),
+                None => error,
+            }
+        }
+        Some(Why::Unconfirmed(error)) => unreachable_since(&error, &how),
+        None => unreachable_since(&Error::permanent("nobody confirmed it in time"), &how),
     }
 }
 

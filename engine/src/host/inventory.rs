@@ -86,21 +86,19 @@ pub(crate) fn busy(read: &Value) -> Option<Vec<String>> {
 /// A change that a host undid by itself, because nobody confirmed that it could still be reached.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Undone {
-    /// The name in the inventory of what was to be changed.
-    pub(crate) name: String,
     /// When.
     pub(crate) when: String,
     /// What could not be undone; empty if all was.
     pub(crate) wrong: String,
 }
 
-/// What a host undid by itself, as its inventory was read; of each thing, what it did last.
+/// What a host undid by itself, as its inventory was read, by the names of things there; of each, what it did last.
 pub(crate) fn undone(read: &Value) -> BTreeMap<String, Undone> {
     let notes = get(read, "undone");
     let one = |line: &str| {
         let mut words = line.split('\t').map(str::to_owned);
         let (name, _attempt, when) = (words.next()?, words.next()?, words.next()?);
-        Some((name.clone(), Undone { name, when, wrong: words.next().unwrap_or_default() }))
+        Some((name, Undone { when, wrong: words.next().unwrap_or_default() }))
     };
     notes.as_str().unwrap_or_default().lines().filter_map(one).collect()
 }

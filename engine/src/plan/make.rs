@@ -336,7 +336,8 @@ fn notes(
 /// What is to be changed again because a host undid it by itself.
 fn undone(plan: &Plan, observed: &Observed) -> Vec<String> {
     let mut notes = Vec::new();
-    for (Subject { address: host, .. }, sight) in observed.iter() {
+    let seen = observed.iter().filter(|(subject, _)| subject.which == Which::Inventory);
+    for (Subject { address: host, .. }, sight) in seen {
         let Ok(Some(read)) = &sight.found else { continue };
         let undone = inventory::undone(read);
         if undone.is_empty() {
@@ -346,7 +347,7 @@ fn undone(plan: &Plan, observed: &Observed) -> Vec<String> {
             address.scope.slot().as_ref() == Some(&host.scope) && step.action.changes_the_world()
         });
         for (address, _) in here {
-            let Some(Undone { when, wrong, .. }) = undone.get(&inventory::listed(address, None).name) else {
+            let Some(Undone { when, wrong }) = undone.get(&inventory::listed(address, None).name) else {
                 continue;
             };
             let rest =

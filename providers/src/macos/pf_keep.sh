@@ -7,7 +7,12 @@ label=$2
 shift 3
 for table do
   if inside=$(pfctl -a "$anchor" -t "$table" -T show 2>/dev/null); then
-    printf 'table <%s> persist { %s }\n' "$table" "$(printf %s "$inside" | tr '\n' ' ')"
+    persist=
+    if pfctl -v -a "$anchor" -s Tables 2>/dev/null |
+      awk -v name="$table" '$2 == name && substr($1, 2, 1) == "p" { found = 1 } END { exit !found }'; then
+      persist=' persist'
+    fi
+    printf 'table <%s>%s { %s }\n' "$table" "$persist" "$(printf %s "$inside" | tr '\n' ' ')"
   fi
 done >"$K/rules"
 pfctl -a "$anchor" -s nat >>"$K/rules" 2>/dev/null || :

@@ -1,7 +1,7 @@
 //! Changes that could cut a host off: confirmed by a new connection, or undone by the host itself.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
@@ -76,7 +76,7 @@ fn guarded(acts: Vec<Act>, paths: &[&Path], read_back: Probe) -> Work {
     Work { listed, revert, ..work(acts, read_back) }
 }
 
-fn text(path: &PathBuf) -> String {
+fn text(path: &Path) -> String {
     fs::read_to_string(path).unwrap()
 }
 
@@ -161,20 +161,18 @@ async fn a_host_whose_fleet_was_killed_undoes_it_by_itself() {
     let reach = whole(&server, root);
     let (keys, started) = (server.keys_let_in(), root.join("started"));
     let before = text(&keys);
-    {
+    // All that fleet does ends with it.
+    let fleet = tokio::runtime::Runtime::new().unwrap();
+    let cuts = script(&format!(": >'{}'; touch '{}'; sleep 30", keys.display(), started.display()));
+    let way = reach.clone();
+    let step = guarded(vec![cuts], &[&keys], Probe::new());
+    drop(fleet.spawn(async move {
         let channels = Channels::new(&Options::default());
-        let writer = claimed(&channels, &reach).await;
-        let cuts = script(&format!(": >'{}'; touch '{}'; sleep 30", keys.display(), started.display()));
-        let step = tokio::spawn(async move {
-            let keys = [keys];
-            let paths: Vec<&Path> = keys.iter().map(PathBuf::as_path).collect();
-            writer.work(guarded(vec![cuts], &paths, Probe::new())).await
-        });
-        until(|| started.exists()).await;
-        step.abort();
-        tokio::task::block_in_place(|| server.cut());
-    }
-    let keys = server.keys_let_in();
+        claimed(&channels, &way).await.work(step).await
+    }));
+    until(|| started.exists()).await;
+    fleet.shutdown_background();
+    tokio::task::block_in_place(|| server.cut());
     until(|| text(&keys) == before).await;
     until(|| watchers(root).is_empty()).await;
     // The next run is told what happened, and may try again.
@@ -262,7 +260,7 @@ fn every_shell_keeps_and_puts_back() {
         fs::remove_file(root.join("link")).unwrap();
         fs::write(root.join("link"), "").unwrap();
         fs::write(root.join("new it's"), "").unwrap();
-        let told = match tell(&[&["undo"], &of[..]].concat()) {
+        let told = match tell(&[&["undo"][..], &of[..]].concat()) {
             Outcome::Failed(0, section) => section,
             other => panic!("{shell:?}: {other:?}"),
         };
@@ -273,7 +271,7 @@ fn every_shell_keeps_and_puts_back() {
         assert!(!root.join("new it's").exists());
         assert_eq!(text(&root.join("undone")), "it's state\n2\n", "{shell:?}");
         // What was undone cannot be confirmed any more; another attempt can.
-        assert!(matches!(tell(&[&["confirm"], &of[..]].concat()), Outcome::Failed(0, _)), "{shell:?}");
+        assert!(matches!(tell(&[&["confirm"][..], &of[..]].concat()), Outcome::Failed(0, _)), "{shell:?}");
         arm[3] = "n\t2";
         assert_eq!(tell(&arm), Outcome::Done, "{shell:?}");
         let again = ["confirm", of[0], of[1], "n\t2", of[3]];

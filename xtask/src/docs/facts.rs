@@ -90,7 +90,6 @@ pub(super) const FACTS: &[Fact] = &[
         "networksetup",
         "`-listVLANs` (lines `VLAN User Defined Name:`, `Parent Device:`, `Device (\"Hardware\" Port):`, `Tag:`), `-createVLAN NAME PARENT TAG`, `-deleteVLAN`, `-setdhcp` and `-getinfo` of the service, which is called `NAME Configuration` since Tahoe.",
     ),
-    unix("nohup", "Lets a program outlive its session."),
     unix("od", "`-An -v -tx1`."),
     unix("openssl", "`dgst -sha256 -r`, only where there is neither `sha256sum` nor `shasum`."),
     macos(

@@ -15,6 +15,9 @@ use crate::run::root;
 /// Where the scripts are that run on hosts. Those of `ssh/` run on this machine.
 const PLACES: [&str; 3] = ["engine/src/host", "providers/src", "transport/src"];
 
+/// Scripts that every question goes through, so that a plan runs them too.
+const LOOKING: [&str; 2] = ["loader.sh", "prelude.sh"];
+
 /// So many words of a command are shown.
 const WORDS: usize = 4;
 
@@ -68,16 +71,11 @@ pub(super) fn page() -> String {
 fn programs() -> BTreeMap<String, Commands> {
     let mut programs: BTreeMap<String, Commands> = BTreeMap::new();
     for tool in Tool::ALL {
-        match tool.script() {
-            None => {
-                let line = tool.line().to_owned();
-                program_of(&mut programs, &line).looks.insert(line);
-            }
-            Some(script) => {
-                for words in calls(script).iter().filter(|words| is_program(&words[0])) {
-                    program_of(&mut programs, &words[0]).looks.insert(shown(words));
-                }
-            }
+        let line = tool.line().to_owned();
+        program_of(&mut programs, &line).looks.insert(line);
+        for words in tool.script().map(calls).unwrap_or_default().iter().filter(|words| is_program(&words[0]))
+        {
+            program_of(&mut programs, &words[0]).looks.insert(shown(words));
         }
     }
     let sources = sources();
@@ -87,8 +85,14 @@ fn programs() -> BTreeMap<String, Commands> {
         let called =
             calls(script).into_iter().filter(|words| is_program(&words[0]) && !known.contains(&words[0]));
         for words in called {
-            let works = &mut program_of(&mut programs, &words[0]).works;
-            works.entry(shown(&words)).or_default().insert(file.clone());
+            // Whoever looks becomes root without a password, or not at all.
+            let looks =
+                LOOKING.contains(&&**file) || (words[0] == "sudo" && file == "sudo.rs" && words[1] == "-n");
+            let commands = program_of(&mut programs, &words[0]);
+            match looks {
+                true => drop(commands.looks.insert(shown(&words))),
+                false => drop(commands.works.entry(shown(&words)).or_default().insert(file.clone())),
+            }
         }
     }
     programs
@@ -126,13 +130,18 @@ fn sources() -> Vec<(String, String)> {
     // What a step runs, and what checks a file before it is put in its place.
     let stepped =
         Regex::new(r#"(?:program: |validate = Some\(|check = format!\()"([^"]+)""#).expect("it is one");
+    // The program that makes digests is kept in a variable.
+    let kept = Regex::new(r"(?m)^\s*D='([^']+)'").expect("it is one");
     let mut found = Vec::new();
     for path in PLACES.iter().flat_map(|place| files(&root().join(place))) {
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let text = fs::read_to_string(&path).unwrap_or_default();
         let is_on_this_machine = path.components().any(|part| part.as_os_str() == "ssh");
         match path.extension().and_then(|extension| extension.to_str()) {
-            Some("sh") if !path.starts_with(root().join("engine")) => found.push((name, text)),
+            Some("sh") if !path.starts_with(root().join("engine")) => {
+                found.extend(kept.captures_iter(&text).map(|program| (name.clone(), program[1].to_owned())));
+                found.push((name, text));
+            }
             Some("rs") if !is_on_this_machine => {
                 let code = text.split("#[cfg(test)]\nmod tests").next().unwrap_or_default();
                 let scripts = within.captures_iter(code).chain(stepped.captures_iter(code));

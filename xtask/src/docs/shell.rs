@@ -6,11 +6,14 @@ use std::collections::BTreeSet;
 /// Words after which a command follows.
 const RESERVED: [&str; 11] = ["if", "then", "elif", "else", "fi", "while", "until", "do", "done", "!", "{"];
 
-/// Programs that call another, which follows their options.
-const AROUND: [&str; 6] = ["sudo", "env", "exec", "command", "nohup", "xargs"];
+/// Programs that call another, which follows their options; the last is a function of ours.
+const AROUND: [&str; 7] = ["sudo", "env", "exec", "command", "nohup", "xargs", "as_user"];
+
+/// Commands whose next words are a script.
+const SCRIPTS: [&[&str]; 3] = [&["eval"], &["/bin/sh", "-c"], &["sh", "-c"]];
 
 /// Options of these that take a word.
-const WITH_WORD: [&str; 5] = ["-u", "-p", "-g", "-v", "-n1"];
+const WITH_WORD: [&str; 3] = ["-u", "-p", "-g"];
 
 /// The commands of a script, each with the words that are the same at every call.
 pub(super) fn calls(script: &str) -> Vec<Vec<String>> {
@@ -171,7 +174,7 @@ impl Reader {
         }
         if AROUND.contains(&&*now.words[0]) {
             let is_option = word.text.starts_with('-');
-            if std::mem::take(&mut now.takes_word) || word.is_assignment {
+            if std::mem::take(&mut now.takes_word) || word.text.contains('=') {
                 return false;
             }
             if !is_option {
@@ -180,6 +183,9 @@ impl Reader {
                 return false;
             }
             now.takes_word = WITH_WORD.contains(&&*word.text);
+        }
+        if SCRIPTS.iter().any(|start| now.words == *start) {
+            self.calls.extend(calls(&word.text));
         }
         now.has_varied |= !word.is_fixed;
         if !now.has_varied {
@@ -298,6 +304,11 @@ mod tests {
         check("find . -type f -exec stat -f %N {} + | sort", &["find . -type f", "stat -f %N {} +", "sort"]);
         check("a ${b:-$(c)} $((1 + (2))) 'd e' \"f\\\"g\"", &["a"]);
         check("(cd x && a) </dev/null", &["cd x", "a"]);
+        check("eval \"a \\\"\\${$n}\\\"\"; command -v b", &["a", "eval", "command -v", "b"]);
+        check(
+            "as_user /bin/sh -c 'cd \"$1\" && ./a b' sh",
+            &["as_user", "cd", "./a b", "/bin/sh -c cd \"$1\" && ./a b sh"],
+        );
         assert_eq!(functions("a() { b; }\n  c() {\n"), ["a", "c"].map(str::to_owned).into());
     }
 }

@@ -96,6 +96,13 @@ impl Ledger {
     pub fn inventory(ledger: &str) -> String {
         format!("{ledger}.d")
     }
+
+    /// Where a host notes changes that it undid by itself, given where the ledger lies: a line for each, with tabs between
+    /// the name in the inventory, that of the attempt, the time, and what could not be undone.
+    #[must_use]
+    pub fn undone(ledger: &str) -> String {
+        format!("{ledger}.undone")
+    }
 }
 
 impl fmt::Display for Ledger {

@@ -25,7 +25,7 @@ use crate::diff::get;
 use crate::event::Listener;
 use crate::expand::{ArgumentsOnly, Expansion, Imported, Memory, Surroundings, expand};
 use crate::graph::{self, Graph};
-use crate::host::inventory;
+use crate::host::inventory::{self, Undone};
 use crate::observe::{Observed, Subject, SubjectOf, Which, observe};
 use crate::outline::Outline;
 use crate::provider::{Readers, Session};
@@ -149,7 +149,8 @@ pub async fn plan<'c>(
     explain(&mut plan, &apart);
     let busy = busy(&plan, &observed, sources.readers);
     plan.notes = notes(&plan, &expansion, found_roots, sources.surroundings.catalog);
-    plan.notes.extend(busy);
+    let undone = undone(&plan, &observed);
+    plan.notes.extend(busy.into_iter().chain(undone));
     plan.standing = again.into_iter().chain(left_as_they_are(&state)).collect();
     leave_to_later(&mut plan, &state, &expansion, &graph);
     let again = options.imports.iter().filter(|import| state.recorded.contains_key(&import.to));
@@ -329,6 +330,34 @@ fn notes(
         0 => {}
         1 => notes.push("A script of yours was run to look; `--read-only` does without it.".into()),
         n => notes.push(format!("{n} scripts of yours were run to look; `--read-only` does without them.")),
+    }
+    notes
+}
+
+/// What is to be changed again because a host undid it by itself.
+fn undone(plan: &Plan, observed: &Observed) -> Vec<String> {
+    let mut notes = Vec::new();
+    let seen = observed.iter().filter(|(subject, _)| subject.which == Which::Inventory);
+    for (Subject { address: host, .. }, sight) in seen {
+        let Ok(Some(read)) = &sight.found else { continue };
+        let undone = inventory::undone(read);
+        if undone.is_empty() {
+            continue;
+        }
+        let here = plan.steps.iter().filter(|(address, step)| {
+            address.scope.slot().as_ref() == Some(&host.scope) && step.action.changes_the_world()
+        });
+        for (address, _) in here {
+            let Some(Undone { when, wrong }) = undone.get(&inventory::listed(address, None).name) else {
+                continue;
+            };
+            let rest =
+                if wrong.is_empty() { String::new() } else { format!(" Not all could be undone: {wrong}.") };
+            notes.push(format!(
+                "{address} was changed before, and the host undid it by itself at {when}: nobody confirmed by a new connection \
+                 that it could still be reached.{rest}"
+            ));
+        }
     }
     notes
 }

@@ -25,6 +25,12 @@ pub const PRELUDE: &str = include_str!("prelude.sh");
 /// The functions that steps call, besides.
 pub const WORK: &str = include_str!("work.sh");
 
+/// The procedure around changes that could cut a host off.
+pub const GUARD: &str = include_str!("guard.sh");
+
+/// What it leaves on the host, to undo such a change.
+pub const WATCH: &str = include_str!("watch.sh");
+
 /// What stands before every path of a session; nothing for the host itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Root {

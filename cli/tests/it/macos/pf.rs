@@ -279,3 +279,54 @@ fn vms_reach_other_networks_by_the_interfaces_of_the_moment() {
     assert!(!after.contains("fleet") && after.contains("Status: Disabled"), "{after}");
     assert!(!minis.path("/etc/pf.anchors/fleet.vmnat").exists());
 }
+
+/// What lets nobody in any more, but whoever is inside already.
+const CUTS: &str = "resource \"macos_pf_anchor\" \"cuts\" {
+    name  = \"ci.cuts\"
+    rules = [\"block drop in quick proto tcp from any to any port 22\"]
+  }
+";
+
+#[test]
+fn a_rule_that_would_cut_ssh_is_undone_by_the_host_itself() {
+    let minis = Minis::free();
+    let configure = |blocks: &str| {
+        minis.configure(blocks);
+        let text = minis.site.read(super::minis::MAIN);
+        minis.site.write(
+            super::minis::MAIN,
+            &text.replace("identity = secret.key", "identity = secret.key\n    confirm_within = 10"),
+        );
+    };
+    configure("");
+    minis.apply();
+    let before = minis.snapshot();
+    configure(CUTS);
+    let told = minis.fleet(&["apply", "--auto-approve"]).failed();
+    assert!(told.contains("nobody could log in any more by a new connection"), "{told}");
+    assert!(told.contains("so the host undid the change by itself"), "{told}");
+    // It lets everybody in again, and nothing is left of the change.
+    minis.by_hand("true").ok();
+    minis.check_same(&before, "undone");
+    let plan = minis.plan();
+    assert!(plan.contains("the host undid it by itself"), "{plan}");
+    minis.check_plan(&[("macos_pf_anchor.cuts", "create")]);
+    // What lets people in stays, and nobody speaks of what was undone any more.
+    configure(&CUTS.replace(
+        "block drop in quick proto tcp from any to any port 22",
+        "block drop in quick proto tcp from any to any port 23",
+    ));
+    minis.apply();
+    minis.check_converged("what cuts nobody off");
+    let left = minis.by_hand("ls \"$FLEET_ROOT/var/tmp/fleet\"").ok();
+    assert!(!left.contains("guard") && !left.contains("undone"), "{left}");
+    // A change of what is there is undone to what was there.
+    configure(CUTS);
+    let told = minis.fleet(&["apply", "--auto-approve"]).failed();
+    assert!(told.contains("the host undid the change"), "{told}");
+    minis.by_hand("true").ok();
+    assert!(minis.as_root("pfctl -a ci.cuts -s rules").ok().contains("port = 23"));
+    minis.check_plan(&[("macos_pf_anchor.cuts", "update rules")]);
+    minis.destroy();
+    minis.check_same(&before, "destroyed");
+}

@@ -20,7 +20,7 @@ use crate::batch::{Doing, hold, together};
 use crate::chance;
 use crate::failure::{cut, not_held, of_step, short};
 use crate::script::work::{Outcome, Task, With};
-use crate::script::{GUARD, Job, Section, WATCH};
+use crate::script::{GUARD, Guarded, Job, Section};
 use crate::session::{Round, Session, Sided, sound_path};
 
 /// This attempt was undone.
@@ -28,7 +28,7 @@ const UNDONE: &str = "96";
 /// How long somebody may be at it to undo a change, and how much longer than promised that is waited for.
 const UNDOING: Duration = Duration::from_secs(60);
 /// Between two attempts to connect.
-const PAUSE: Duration = Duration::from_millis(500);
+const PAUSE: Duration = Duration::from_secs(1);
 
 /// One change that the host may undo.
 struct Guard<'g> {
@@ -63,9 +63,15 @@ enum Why {
 /// Does a work that could cut the host off.
 pub(crate) async fn guarded(session: &mut Session, work: Work, holder: Holder) -> Result<Reply, Error> {
     let Work { listed, steps, read_back, revert } = work;
-    let revert = revert.unwrap_or_default();
+    let (mut revert, ledger) = (revert.unwrap_or_default(), session.reach.ledger.clone());
+    // The inventory knows of it before anything is done, and forgets it after all is. What is undone is listed as before.
+    let is_made = listed.as_ref().is_some_and(|listed| listed.line.is_some());
+    let (before, after): (Option<Listed>, _) = if is_made { (listed, None) } else { (None, listed) };
+    if let Some(Listed { name, .. }) = &before {
+        revert.paths.push(format!("{}/{name}", Ledger::inventory(&ledger)));
+    }
     revert.paths.iter().try_for_each(|path| sound_path(path))?;
-    let name = listed.as_ref().map_or_else(chance::name, |listed| listed.name.clone());
+    let name = before.as_ref().or(after.as_ref()).map_or_else(chance::name, |listed| listed.name.clone());
     let guard = Guard {
         revert: &revert,
         holder: &holder,
@@ -74,17 +80,13 @@ pub(crate) async fn guarded(session: &mut Session, work: Work, holder: Holder) -
         patience: session.reach.confirm_within + revert.takes,
     };
     session.connect().await?;
-    let arm = guard.arm(&session.reach.ledger);
+    let arm = guard.words(&ledger).arm(guard.patience.as_secs());
     match guard.tell(session, arm).await? {
         Outcome::Done => {}
         other => return Err(failed(session, other)),
     }
     let armed = Instant::now();
-    // The inventory knows of it before anything is done, and forgets it after all is.
-    let is_made = listed.as_ref().is_some_and(|listed| listed.line.is_some());
-    let (before, after): (Option<Listed>, _) = if is_made { (listed, None) } else { (None, listed) };
-    let steps = Work { listed: before, steps, ..Work::default() };
-    let done = alone(session, steps, &holder).await;
+    let done = alone(session, Work { listed: before, steps, ..Work::default() }, &holder).await;
     let (why, fate) = match done {
         Ok(_) => guard.confirm(session, armed).await,
         Err(error) => {
@@ -113,17 +115,16 @@ impl Guard<'_> {
     /// Confirms it by a new connection, for as long as that makes sense; what kept it from that, and what became of it.
     async fn confirm(&self, session: &mut Session, armed: Instant) -> (Option<Why>, Fate) {
         let mut fresh = session.fresh();
-        // The other half is for a host that has to be told to undo it.
-        let deadline = armed + self.patience / 2;
+        let deadline = (Instant::now() + session.reach.confirm_within).min(armed + self.patience);
         let error = loop {
-            let error = match self.tell_by(&mut fresh, "confirm").await {
+            let error = match self.confirm_once(&mut fresh).await {
                 Ok(fate) => {
                     fresh.disconnect().await;
                     return (None, fate);
                 }
                 Err(error) => error,
             };
-            if !error.transient || Instant::now() > deadline {
+            if !error.transient || Instant::now() + PAUSE > deadline {
                 break error;
             }
             sleep(PAUSE).await;
@@ -132,45 +133,49 @@ impl Guard<'_> {
         (Some(Why::Unconfirmed(error)), self.undo(session, armed).await)
     }
 
+    async fn confirm_once(&self, fresh: &mut Session) -> Result<Fate, Error> {
+        fresh.connect().await?;
+        let words = self.words(&fresh.reach.ledger).confirm(UNDOING.as_secs());
+        self.fate(fresh, words).await
+    }
+
     /// Lets the host undo it at once, if it can be told so by whichever connection, or waits until it did.
     async fn undo(&self, session: &mut Session, armed: Instant) -> Fate {
-        let deadline = armed + self.patience + UNDOING;
-        if session.is_connected() {
-            match self.tell_connected(session, "undo").await {
-                Ok(fate) => return fate,
-                Err(error) if !error.transient => return Fate::Lost(error),
-                Err(_) => {}
-            }
+        let words = self.words(&session.reach.ledger).undo(UNDOING.as_secs());
+        if session.is_connected()
+            && let Ok(fate) = self.fate(session, words.clone()).await
+        {
+            return fate;
         }
+        let deadline = armed + self.patience + UNDOING;
         let mut fresh = session.fresh();
-        let fate = loop {
-            match self.tell_by(&mut fresh, "undo").await {
-                Ok(fate) => break fate,
-                Err(error) if Instant::now() > deadline => break Fate::Lost(error),
+        loop {
+            let told = match fresh.connect().await {
+                Ok(()) => self.fate(&mut fresh, words.clone()).await,
+                Err(error) => Err(error),
+            };
+            fresh.disconnect().await;
+            match told {
+                Ok(fate) => return fate,
+                Err(error) if Instant::now() > deadline => return Fate::Lost(error),
                 // Where root cannot be had, that may be what is undone.
-                Err(_) => fresh = session.fresh(),
+                Err(_) => fresh = fresh.fresh(),
             }
             sleep(PAUSE).await;
-        };
-        fresh.disconnect().await;
-        fate
+        }
     }
 
-    async fn tell_by(&self, session: &mut Session, verb: &str) -> Result<Fate, Error> {
-        session.connect().await?;
-        self.tell_connected(session, verb).await
-    }
-
-    async fn tell_connected(&self, session: &mut Session, verb: &str) -> Result<Fate, Error> {
-        let arguments = self.arguments(verb, &session.reach.ledger);
-        match self.tell(session, arguments).await? {
+    /// What became of it, as whoever guards the host says. An error is that nobody could be asked.
+    async fn fate(&self, session: &mut Session, words: Vec<String>) -> Result<Fate, Error> {
+        match self.tell(session, words).await? {
             Outcome::Done => Ok(Fate::Confirmed),
             Outcome::Failed(_, Section { word, complaint, .. }) if word == UNDONE => {
                 let line = String::from_utf8_lossy(&complaint);
                 let wrong = line.trim_end_matches('\n').lines().last().unwrap_or_default().split('\t').nth(3);
                 Ok(Fate::Undone(wrong.unwrap_or_default().trim().to_owned()))
             }
-            other => Err(failed(session, other)),
+            Outcome::Unknown => Err(cut("")),
+            other => Ok(Fate::Lost(failed(session, other))),
         }
     }
 
@@ -192,20 +197,8 @@ impl Guard<'_> {
         session.round(&round).await.outcomes.pop().unwrap_or_else(|| Err(cut("")))
     }
 
-    fn arguments(&self, verb: &str, ledger: &str) -> Vec<String> {
-        let seconds = if verb == "arm" { self.patience } else { UNDOING };
-        let seconds = seconds.as_secs().max(1).to_string();
-        let (guard, notes) = (format!("{ledger}.guard"), Ledger::undone(ledger));
-        vec![verb.to_owned(), guard, seconds, self.name.clone(), notes]
-    }
-
-    fn arm(&self, ledger: &str) -> Vec<String> {
-        let Revert { paths, keep, undo, arguments, .. } = self.revert;
-        let mut words = self.arguments("arm", ledger);
-        words.extend([WATCH, *keep, *undo].map(str::to_owned));
-        words.push(paths.len().to_string());
-        words.extend(paths.iter().chain(arguments).cloned());
-        words
+    fn words<'w>(&'w self, ledger: &'w str) -> Guarded<'w> {
+        Guarded { ledger, name: &self.name, revert: self.revert }
     }
 
     /// Nobody knows how the host is.
@@ -241,24 +234,19 @@ fn undone(wrong: &str, why: Option<Why>) -> Error {
         "" => "the host undid the change".to_owned(),
         wrong => format!("the host undid the change, but not all of it: {}", short(wrong)),
     };
-    match why {
+    let error = match why {
         Some(Why::Step(error)) => {
-            let help = error.help.clone();
-            let error = Error::permanent(format!("{error}; {how}"));
-            match help {
-                Some(help) => error.help(help),
-                None => error,
-            }
+            let told = Error::permanent(format!("{error}; {how}"));
+            return match error.help {
+                Some(help) => told.help(help),
+                None => told,
+            };
         }
-        Some(Why::Unconfirmed(error)) => unreachable_since(&error, &how),
-        None => unreachable_since(&Error::permanent("nobody confirmed it in time"), &how),
-    }
-}
-
-fn unreachable_since(error: &Error, how: &str) -> Error {
-    Error::permanent(format!("after this change nobody could log in any more by a new connection ({error}), so {how} by itself"))
-        .help(
-            "see that the change lets in whoever runs fleet; it is planned again, and `confirm_within` of the connection \
-             is how long the host waits",
-        )
+        Some(Why::Unconfirmed(error)) => format!(" ({error})"),
+        None => String::new(),
+    };
+    Error::permanent(format!("no new connection could confirm that the host can still be reached{error}, so {how}")).help(
+        "see that the change lets in whoever runs fleet; it is planned again, and `confirm_within` of the connection is how long \
+         the host waits",
+    )
 }

@@ -97,7 +97,7 @@ impl Session {
     pub(crate) fn fresh(&self) -> Session {
         let host_key = self.host_key.clone();
         let session = Session::new(self.reach.clone(), self.shared.clone(), self.prefix.clone());
-        Session { is_fresh: true, host_key, ..session }
+        Session { is_fresh: true, host_key, sudo: self.sudo.elsewhere(), ..session }
     }
 
     /// Whether there is a connection, as far as anybody noticed.

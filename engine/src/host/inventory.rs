@@ -50,7 +50,7 @@ impl HostDatum for Reading {
         let ledger = arguments.as_str().unwrap_or(ledger::PATH);
         let list = Read::Inside(Ledger::inventory(ledger));
         let probe = Probe::new().and(list).and(Read::Line).and(Read::Processes(busy::expression()));
-        Ok(probe.content(Ledger::undone(ledger), Content::Whole))
+        Ok(probe.content(Ledger::unconfirmed(ledger), Content::Whole))
     }
 
     fn parse(&self, _: &Value, reply: &Reply) -> Result<Value, Error> {
@@ -61,12 +61,12 @@ impl HostDatum for Reading {
         let (list, line) = (String::from_utf8_lossy(reply.inside(0)?), reply.line(1)?);
         let busy =
             busy::parse(reply.output(2)?).map(|busy| busy.iter().map(|what| what.as_str().into()).collect());
-        let undone = match reply.path(3)?.map(|found| &found.what) {
+        let unconfirmed = match reply.path(3)?.map(|found| &found.what) {
             Some(What::File(file)) => String::from_utf8_lossy(file.content.as_deref().unwrap_or_default()),
             _ => "".into(),
         };
         let entries = [
-            ("undone", Value::from(&*undone)),
+            ("unconfirmed", Value::from(&*unconfirmed)),
             ("list", Value::from(&*list)),
             ("host_key", text(&line.host_key)),
             ("address", text(&line.address)),
@@ -83,22 +83,29 @@ pub(crate) fn busy(read: &Value) -> Option<Vec<String>> {
     Some(items.iter().filter_map(|what| what.as_str().map(str::to_owned)).collect())
 }
 
-/// A change that a host undid by itself, because nobody confirmed that it could still be reached.
+/// What became of a change that could have cut a host off, and that nobody confirmed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Undone {
-    /// When.
-    pub(crate) when: String,
-    /// What could not be undone; empty if all was.
-    pub(crate) wrong: String,
+pub(crate) enum Unconfirmed {
+    /// The host is about to undo it.
+    Pending,
+    /// The host undid it by itself.
+    Undone {
+        /// When.
+        when: String,
+        /// What could not be undone; empty if all was.
+        wrong: String,
+    },
 }
 
-/// What a host undid by itself, as its inventory was read, by the names of things there; of each, what it did last.
-pub(crate) fn undone(read: &Value) -> BTreeMap<String, Undone> {
-    let notes = get(read, "undone");
+/// What nobody confirmed, as the inventory was read, by the names of things there; of each, what happened last.
+pub(crate) fn unconfirmed(read: &Value) -> BTreeMap<String, Unconfirmed> {
+    let notes = get(read, "unconfirmed");
     let one = |line: &str| {
         let mut words = line.split('\t').map(str::to_owned);
         let (name, _attempt, when) = (words.next()?, words.next()?, words.next()?);
-        Some((name, Undone { when, wrong: words.next().unwrap_or_default() }))
+        let wrong = words.next().unwrap_or_default();
+        let became = if when.is_empty() { Unconfirmed::Pending } else { Unconfirmed::Undone { when, wrong } };
+        Some((name, became))
     };
     notes.as_str().unwrap_or_default().lines().filter_map(one).collect()
 }
@@ -170,12 +177,17 @@ mod tests {
     use crate::provider::Session;
 
     #[test]
-    fn what_was_undone_last_is_told_by_its_name() {
-        let notes = "a\t1\tMonday\t\nb\t2\tTuesday\tpf is gone\na\t3\tWednesday\t\nnonsense\n";
-        let read = Value::object([("undone".into(), Value::from(notes))].into_iter().collect());
-        let undone = undone(&read);
-        assert_eq!((undone.len(), &*undone["a"].when, &*undone["b"].wrong), (2, "Wednesday", "pf is gone"));
-        assert!(super::undone(&Value::null()).is_empty());
+    fn what_nobody_confirmed_is_told_by_its_name() {
+        let notes = "a\t1\tMonday\t\nb\t2\tTuesday\tpf is gone\na\t3\tWednesday\t\nnonsense\nc\t4\tMonday\t\nc\t5\t\t\n";
+        let read = Value::object([("unconfirmed".into(), Value::from(notes))].into_iter().collect());
+        let undone = |when: &str, wrong: &str| Unconfirmed::Undone { when: when.into(), wrong: wrong.into() };
+        let expected = [
+            ("a".to_owned(), undone("Wednesday", "")),
+            ("b".to_owned(), undone("Tuesday", "pf is gone")),
+            ("c".to_owned(), Unconfirmed::Pending),
+        ];
+        assert_eq!(unconfirmed(&read), expected.into());
+        assert!(unconfirmed(&Value::null()).is_empty());
     }
 
     #[test]

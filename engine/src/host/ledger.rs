@@ -97,11 +97,12 @@ impl Ledger {
         format!("{ledger}.d")
     }
 
-    /// Where a host notes changes that it undid by itself, given where the ledger lies: a line for each, with tabs between
-    /// the name in the inventory, that of the attempt, the time, and what could not be undone.
+    /// Where a host notes changes that could have cut it off and that nobody confirmed, given where the ledger lies: a line for
+    /// each, with tabs between the name in the inventory, that of the attempt, when it was undone, and what could not be. Of
+    /// one that waits to be confirmed, the last two are empty, each behind its tab.
     #[must_use]
-    pub fn undone(ledger: &str) -> String {
-        format!("{ledger}.undone")
+    pub fn unconfirmed(ledger: &str) -> String {
+        format!("{ledger}.unconfirmed")
     }
 }
 

@@ -25,11 +25,11 @@ use crate::diff::get;
 use crate::event::Listener;
 use crate::expand::{ArgumentsOnly, Expansion, Imported, Memory, Surroundings, expand};
 use crate::graph::{self, Graph};
-use crate::host::inventory::{self, Undone};
+use crate::host::inventory::{self, Unconfirmed};
 use crate::observe::{Observed, Subject, SubjectOf, Which, observe};
 use crate::outline::Outline;
 use crate::provider::{Readers, Session};
-use crate::resource::Disruption;
+use crate::resource::{Disruption, Error};
 use crate::schema::{Catalog, Sort};
 use crate::seal::Sealer;
 use crate::state::{Object, Recorded, State, Write};
@@ -105,6 +105,7 @@ pub async fn plan<'c>(
     drop(index);
     let looked = look(sources, &outline, &mut state, options, memory).await?;
     let Looked { mut observed, settings, imports, rounds, again, memory } = looked;
+    leave_unconfirmed(&mut observed);
     let found_roots = found_roots(sources.readers, &settings).await;
     let settled = settle(&mut state, &mut observed, sources.surroundings.catalog, sources.sealer);
     // All of that is still to be written.
@@ -334,28 +335,52 @@ fn notes(
     notes
 }
 
+/// What nobody confirmed, by the slot of its host.
+fn unconfirmed(observed: &Observed) -> Vec<(ScopePath, BTreeMap<String, Unconfirmed>)> {
+    let seen = observed.iter().filter(|(subject, _)| subject.which == Which::Inventory);
+    let read = seen.filter_map(|(subject, sight)| {
+        let read = sight.found.as_ref().ok()?.as_ref()?;
+        Some((subject.address.scope.clone(), inventory::unconfirmed(read)))
+    });
+    read.filter(|(_, unconfirmed)| !unconfirmed.is_empty()).collect()
+}
+
+/// What its host is about to undo cannot be told yet: it is neither as it was, nor will it stay as it is.
+fn leave_unconfirmed(observed: &mut Observed) {
+    for (slot, unconfirmed) in unconfirmed(observed) {
+        let here = observed.iter_mut().filter(|(subject, _)| {
+            subject.address.item != Item::Host && subject.address.scope.slot().as_ref() == Some(&slot)
+        });
+        for (subject, sight) in here {
+            let name = inventory::listed(&subject.address, None).name;
+            if unconfirmed.get(&name) == Some(&Unconfirmed::Pending) {
+                let error = Error::permanent(
+                    "a run that changed it did not confirm that the host can still be reached, so the host is about to undo \
+                     the change by itself",
+                );
+                sight.found = Err(error.help(
+                    "plan again in a minute or two; if it stays so, restart the host, which undoes it, too",
+                ));
+            }
+        }
+    }
+}
+
 /// What is to be changed again because a host undid it by itself.
 fn undone(plan: &Plan, observed: &Observed) -> Vec<String> {
     let mut notes = Vec::new();
-    let seen = observed.iter().filter(|(subject, _)| subject.which == Which::Inventory);
-    for (Subject { address: host, .. }, sight) in seen {
-        let Ok(Some(read)) = &sight.found else { continue };
-        let undone = inventory::undone(read);
-        if undone.is_empty() {
-            continue;
-        }
+    for (slot, unconfirmed) in unconfirmed(observed) {
         let here = plan.steps.iter().filter(|(address, step)| {
-            address.scope.slot().as_ref() == Some(&host.scope) && step.action.changes_the_world()
+            address.scope.slot().as_ref() == Some(&slot) && step.action.changes_the_world()
         });
         for (address, _) in here {
-            let Some(Undone { when, wrong }) = undone.get(&inventory::listed(address, None).name) else {
-                continue;
-            };
+            let name = inventory::listed(address, None).name;
+            let Some(Unconfirmed::Undone { when, wrong }) = unconfirmed.get(&name) else { continue };
             let rest =
                 if wrong.is_empty() { String::new() } else { format!(" Not all could be undone: {wrong}.") };
             notes.push(format!(
-                "{address} was changed before, and the host undid it by itself at {when}: nobody confirmed by a new connection \
-                 that it could still be reached.{rest}"
+                "{address} was changed before, and the host undid it by itself at {when}: no new connection confirmed that the \
+                 host could still be reached.{rest}"
             ));
         }
     }

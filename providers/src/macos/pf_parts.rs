@@ -22,14 +22,8 @@ pub(super) const APPLY: &str = include_str!("pf_apply.sh");
 pub(super) const REMOVE: &str = include_str!("pf_remove.sh");
 /// Keeps what is in force.
 const KEEP: &str = include_str!("pf_keep.sh");
-/// Brings it back. What was not there before goes with all that keeps it in force.
-const UNDO: &str = concat!(
-    "if [ ! -f \"$R/etc/pf.anchors/${1##*/}\" ]; then\n",
-    include_str!("pf_remove.sh"),
-    "else\n",
-    include_str!("pf_undo.sh"),
-    "fi\n"
-);
+/// Brings it back.
+const UNDO: &str = include_str!("pf_undo.sh");
 /// How many seconds launchd gets to let go of a daemon.
 pub(super) const PATIENCE: u32 = 30;
 /// Where Apple's own ruleset calls everything.

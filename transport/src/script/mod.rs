@@ -3,7 +3,8 @@
 //! 1. [`frame`]: one request: a script, and beside it what must not stand in a script
 //! 2. [`ask`]: questions → a script that asks them all at once, and back
 //! 3. [`work`]: works → a script that does their steps, and how far it came
-//! 4. [`sections`](mod@sections): what a script printed, cut into its answers
+//! 4. [`guard`](mod@guard): what undoes a change that could cut a host off
+//! 5. [`sections`](mod@sections): what a script printed, cut into its answers
 //!
 //! A script begins with [`start`] once in a session. It runs in any POSIX shell, and tries which tools there are.
 
@@ -11,11 +12,13 @@ use std::sync::LazyLock;
 
 pub mod ask;
 pub mod frame;
+pub mod guard;
 pub mod sections;
 pub mod work;
 
 pub use ask::Asking;
 pub use frame::{Frame, LOADER};
+pub use guard::Guarded;
 pub use sections::{Section, sections};
 pub use work::Job;
 

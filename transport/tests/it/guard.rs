@@ -11,7 +11,7 @@ use fleet_engine::host::{
 use fleet_engine::resource::Error;
 use fleet_test_sshd::Sshd;
 use fleet_transport::script::work::{Outcome, Task, With, write as write_all};
-use fleet_transport::script::{GUARD, Job, WATCH};
+use fleet_transport::script::{GUARD, Guarded, Job};
 use fleet_transport::{Channels, Options};
 
 use crate::local::{LEDGER, claim, file, holder, reach, work, write};
@@ -46,16 +46,13 @@ fn beside(root: &Path) -> Vec<String> {
     names
 }
 
-/// The numbers of those who watch over a guard that lies in a directory.
+/// Those who watch over a guard that lies below a directory.
 fn watchers(root: &Path) -> Vec<String> {
     let all = Command::new("ps").args(["-A", "-ww", "-o", "pid=,args="]).output().unwrap();
     let all = String::from_utf8_lossy(&all.stdout).into_owned();
-    let here = format!("fleet-guard {}", root.display());
-    let guard = root.join("ledger.guard").display().to_string();
-    all.lines()
-        .filter(|line| line.contains("fleet-guard") && (line.contains(&here) || line.contains(&guard)))
-        .map(str::to_owned)
-        .collect()
+    let here = format!("/bin/sh {}/", root.display());
+    let watch = |line: &&str| line.contains(&here) && line.contains(".guard/watch ");
+    all.lines().filter(watch).map(str::to_owned).collect()
 }
 
 /// Waits until something is so.
@@ -88,14 +85,14 @@ async fn what_cuts_nobody_off_is_confirmed_by_a_new_connection_and_leaves_nothin
     let reach = whole(&server, root);
     let writer = claimed(&channels, &reach).await;
     // A note of an earlier attempt goes, and others stay.
-    let notes = root.join("ledger.undone");
+    let notes = root.join("ledger.unconfirmed");
     fs::write(&notes, format!("{NAME}\told\tthen\t\nother\told\tthen\t\n")).unwrap();
     let path = root.join("a");
     let read_back = Probe::new().content(path.to_str().unwrap(), Wanted::Whole);
     let done = writer.work(guarded(vec![write(path.to_str().unwrap(), b"new")], &[&path], read_back)).await;
     assert_eq!(file(&done).0.unwrap(), b"new");
     assert_eq!(server.connections(), 2);
-    assert_eq!(beside(root), ["ledger", "ledger.d", "ledger.undone"]);
+    assert_eq!(beside(root), ["ledger", "ledger.d", "ledger.unconfirmed"]);
     assert_eq!(text(&notes), "other\told\tthen\t\n");
     until(|| watchers(root).is_empty()).await;
     // What the old connection does afterwards is as it was.
@@ -123,11 +120,15 @@ async fn what_lets_nobody_in_any_more_is_undone() {
         let acts = vec![write(keys.to_str().unwrap(), b"# nobody\n"), write(new.to_str().unwrap(), b"")];
         let error = writer.work(guarded(acts, &[&keys, &new], Probe::new())).await.unwrap_err();
         check_undone(&error);
-        assert!(error.message.contains("by a new connection") && error.help.is_some(), "{error:?}");
+        assert!(
+            error.message.contains("no new connection could confirm") && error.help.is_some(),
+            "{error:?}"
+        );
         assert_eq!((text(&keys), new.exists()), (before, false));
-        let notes = fs::read_to_string(format!("{}.undone", reach.ledger)).unwrap();
+        let notes = fs::read_to_string(format!("{}.unconfirmed", reach.ledger)).unwrap();
         assert!(notes.starts_with(&format!("{NAME}\t")) && notes.lines().count() == 1, "{notes}");
         assert!(!Path::new(&format!("{}.guard", reach.ledger)).exists());
+        assert_eq!(fs::read_dir(format!("{}.d", reach.ledger)).unwrap().count(), 0, "it is not listed");
         until(|| watchers(root).is_empty()).await;
         channels.close().await;
     }
@@ -173,17 +174,80 @@ async fn a_host_whose_fleet_was_killed_undoes_it_by_itself() {
     until(|| started.exists()).await;
     fleet.shutdown_background();
     tokio::task::block_in_place(|| server.cut());
-    until(|| text(&keys) == before).await;
-    until(|| watchers(root).is_empty()).await;
-    // The next run is told what happened, and may try again.
-    assert!(text(&root.join("ledger.undone")).starts_with(NAME));
+    // What is about to be undone is noted as that.
+    assert!(text(&root.join("ledger.unconfirmed")).ends_with("\t\t\n"));
+    // A run that comes at once waits until it is; it cannot even log in before.
     let channels = Channels::new(&Options::default());
     let writer = channels.writer(&reach, &holder(2));
-    writer
-        .work(guarded(vec![write(keys.to_str().unwrap(), before.as_bytes())], &[&keys], Probe::new()))
-        .await
-        .unwrap();
+    until(|| text(&keys) == before).await;
+    let made = root.join("made");
+    let again = guarded(vec![write(made.to_str().unwrap(), b"")], &[&made], Probe::new());
+    writer.work(again).await.unwrap();
+    assert_eq!((text(&keys), made.exists()), (before, true));
     assert_eq!(beside(root), ["ledger", "ledger.d"]);
+    until(|| watchers(root).is_empty()).await;
+    channels.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_comes_after_a_run_that_was_killed_finds_what_was_there_before() {
+    let root = tempfile::tempdir().unwrap();
+    let root = root.path();
+    let reach = Reach { confirm_within: Duration::from_secs(4), ..reach(root) };
+    let (kept, started) = (root.join("kept"), root.join("started"));
+    fs::write(&kept, "old").unwrap();
+    let fleet = tokio::runtime::Runtime::new().unwrap();
+    let way = reach.clone();
+    let step = script(&format!("echo new >'{}'; touch '{}'; sleep 30", kept.display(), started.display()));
+    let step = guarded(vec![step], &[Path::new("/kept")], Probe::new());
+    drop(fleet.spawn(async move {
+        let channels = Channels::new(&Options::default());
+        let writer = channels.writer(&way, &holder(1));
+        writer.work(claim()).await.unwrap();
+        writer.work(step).await
+    }));
+    until(|| started.exists()).await;
+    fleet.shutdown_background();
+    assert_eq!(text(&kept), "new\n");
+    let channels = Channels::new(&Options::default());
+    let writer = channels.writer(&reach, &holder(2));
+    let other = guarded(vec![write("/other", b"")], &[Path::new("/other")], Probe::new());
+    writer.work(other).await.unwrap();
+    assert_eq!((text(&kept), root.join("other").exists()), ("old".to_owned(), true));
+    channels.close().await;
+}
+
+#[tokio::test]
+async fn who_watched_over_one_change_does_not_touch_the_next() {
+    let root = tempfile::tempdir().unwrap();
+    let root = root.path();
+    let reach = Reach { confirm_within: Duration::from_secs(2), ..reach(root) };
+    let channels = Channels::new(&Options::default());
+    let writer = channels.writer(&reach, &holder(1));
+    writer.work(claim()).await.unwrap();
+    writer.work(guarded(vec![write("/a", b"a")], &[Path::new("/a")], Probe::new())).await.unwrap();
+    let mut next = guarded(vec![write("/b", b"b"), script("sleep 5")], &[Path::new("/b")], Probe::new());
+    next.revert.as_mut().unwrap().takes = Duration::from_secs(60);
+    writer.work(next).await.unwrap();
+    assert_eq!((text(&root.join("a")), text(&root.join("b"))), ("a".to_owned(), "b".to_owned()));
+    channels.close().await;
+}
+
+#[tokio::test]
+async fn a_change_is_undone_although_its_watcher_was_killed() {
+    let root = tempfile::tempdir().unwrap();
+    let root = root.path();
+    let reach = reach(root);
+    let channels = Channels::new(&Options::default());
+    let writer = channels.writer(&reach, &holder(1));
+    writer.work(claim()).await.unwrap();
+    fs::write(root.join("a"), "old").unwrap();
+    let guard = format!("{}{}.guard", root.display(), reach.ledger);
+    let kill = script(&format!("kill -KILL \"$(cat '{guard}/watcher')\"; exit 3"));
+    let acts = vec![write("/a", b"new"), kill];
+    let error = writer.work(guarded(acts, &[Path::new("/a")], Probe::new())).await.unwrap_err();
+    check_undone(&error);
+    assert_eq!((text(&root.join("a")), Path::new(&guard).exists()), ("old".to_owned(), false));
     channels.close().await;
 }
 
@@ -241,26 +305,32 @@ fn every_shell_keeps_and_puts_back() {
         fs::create_dir(root.join("tree")).unwrap();
         fs::write(root.join("tree/x y"), "1").unwrap();
         std::os::unix::fs::symlink("nowhere", root.join("link")).unwrap();
-        let tell = |words: &[&str]| -> Outcome {
-            let arguments = words.iter().map(|word| (*word).to_owned()).collect();
+        let tell = |arguments: Vec<String>| -> Outcome {
             let act = Act::Procedure { script: GUARD, arguments, input: Bytes::default() };
             let tasks = vec![Task { act, with: With::Nothing }];
             let job = Job { hold: None, list: None, tasks, forget: None, ledger: LEDGER.into() };
             let sections = outcomes(shell, root.to_str().unwrap(), |frame| write_all([&job], frame));
             job.outcome(&mut sections.into_iter())
         };
-        let of = ["/ledgers/ledger.guard", "60", "n\t1", "/ledgers/ledger.undone"];
-        let keep = "echo \"$1\" >\"$K/state\"";
-        let undo = "cp \"$K/state\" \"$R/undone\"; echo \"$#\" >>\"$R/undone\"";
-        let mut arm = vec!["arm"];
-        arm.extend(of);
-        arm.extend([WATCH, keep, undo, "3", "/tree", "/link", "/new it's", "it's state", "b"]);
-        assert_eq!(tell(&arm), Outcome::Done, "{shell:?}");
+        let revert = Revert {
+            keep: "set -eu\necho \"$1\" >\"$K/state\"",
+            undo: "set -eu\ncp \"$K/state\" \"$R/undone\"; echo \"$#\" >>\"$R/undone\"",
+            arguments: vec!["it's state".into(), "b".into()],
+            ..Revert::of(["/tree", "/link", "/new it's"])
+        };
+        let of = |name| Guarded { ledger: "/ledgers/ledger", name, revert: &revert };
+        let first = of("n\t1");
+        assert_eq!(tell(first.arm(60)), Outcome::Done, "{shell:?}");
         fs::remove_dir_all(root.join("tree")).unwrap();
         fs::remove_file(root.join("link")).unwrap();
         fs::write(root.join("link"), "").unwrap();
         fs::write(root.join("new it's"), "").unwrap();
-        let told = match tell(&[&["undo"][..], &of[..]].concat()) {
+        // Any shell may be the one that is left there.
+        let mut watch = Command::new(shell[0]);
+        watch.args(&shell[1..]).arg(root.join("ledgers/ledger.guard/watch")).arg("now");
+        let watched = watch.output().unwrap();
+        assert!(watched.status.success() && watched.stderr.is_empty(), "{shell:?}: {watched:?}");
+        let told = match tell(first.undo(60)) {
             Outcome::Failed(0, section) => section,
             other => panic!("{shell:?}: {other:?}"),
         };
@@ -271,11 +341,19 @@ fn every_shell_keeps_and_puts_back() {
         assert!(!root.join("new it's").exists());
         assert_eq!(text(&root.join("undone")), "it's state\n2\n", "{shell:?}");
         // What was undone cannot be confirmed any more; another attempt can.
-        assert!(matches!(tell(&[&["confirm"][..], &of[..]].concat()), Outcome::Failed(0, _)), "{shell:?}");
-        arm[3] = "n\t2";
-        assert_eq!(tell(&arm), Outcome::Done, "{shell:?}");
-        let again = ["confirm", of[0], of[1], "n\t2", of[3]];
-        assert_eq!((tell(&again), tell(&again)), (Outcome::Done, Outcome::Done), "{shell:?}");
+        assert!(matches!(tell(first.confirm(60)), Outcome::Failed(0, _)), "{shell:?}");
+        let second = of("n\t2");
+        assert_eq!(tell(second.arm(60)), Outcome::Done, "{shell:?}");
+        assert_eq!(
+            (tell(second.confirm(60)), tell(second.confirm(60))),
+            (Outcome::Done, Outcome::Done),
+            "{shell:?}"
+        );
+        // What fails in its middle is not gone on with.
+        let broken = Revert { keep: "set -eu\nfalse\n: >\"$R/went on\"", ..revert.clone() };
+        let broken = Guarded { ledger: "/ledgers/ledger", name: "n\t3", revert: &broken };
+        assert!(matches!(tell(broken.arm(60)), Outcome::Failed(0, _)), "{shell:?}");
+        assert!(!root.join("went on").exists(), "{shell:?}");
         let left = fs::read_dir(root.join("ledgers")).unwrap().count();
         assert_eq!(left, 0, "{shell:?}");
     }

@@ -358,9 +358,7 @@ fn leave_unconfirmed(observed: &mut Observed) {
                     "a run that changed it did not confirm that the host can still be reached, so the host is about to undo \
                      the change by itself",
                 );
-                sight.found = Err(error.help(
-                    "plan again in a minute or two; if it stays so, restart the host, which undoes it, too",
-                ));
+                sight.found = Err(error.help("plan again in a minute or two; if it stays so, see what lies beside the ledger of the host"));
             }
         }
     }

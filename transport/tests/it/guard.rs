@@ -309,7 +309,10 @@ fn every_shell_keeps_and_puts_back() {
             let act = Act::Procedure { script: GUARD, arguments, input: Bytes::default() };
             let tasks = vec![Task { act, with: With::Nothing }];
             let job = Job { hold: None, list: None, tasks, forget: None, ledger: LEDGER.into() };
-            let sections = outcomes(shell, root.to_str().unwrap(), |frame| write_all([&job], frame));
+            let sections = outcomes(shell, root.to_str().unwrap(), |frame| {
+                write_all([&job], frame);
+                frame.push(":\n");
+            });
             job.outcome(&mut sections.into_iter())
         };
         let revert = Revert {

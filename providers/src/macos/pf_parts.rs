@@ -21,9 +21,9 @@ const ARM: &str = include_str!("pf_arm.sh");
 pub(super) const APPLY: &str = include_str!("pf_apply.sh");
 pub(super) const REMOVE: &str = include_str!("pf_remove.sh");
 /// Keeps what is in force.
-const KEEP: &str = include_str!("pf_keep.sh");
+const KEEP: &str = concat!(include_str!("pf_in_force.sh"), include_str!("pf_keep.sh"));
 /// Brings it back.
-const UNDO: &str = include_str!("pf_undo.sh");
+const UNDO: &str = concat!(include_str!("pf_in_force.sh"), include_str!("pf_undo.sh"));
 /// How many seconds launchd gets to let go of a daemon.
 pub(super) const PATIENCE: u32 = 30;
 /// Where Apple's own ruleset calls everything.

@@ -1,14 +1,7 @@
 # Brings back what was in force of the packet filter before an anchor was changed, once its files are back. It goes on where
 # something fails: what lets somebody in again matters more than the rest.
-#
-# Arguments: the path of the anchor, the label of the daemon, how many seconds launchd gets to let go of it; then its tables.
 set -u
-anchor=$1
-label=$2
-most=$3
-shift 3
 file=$R/etc/pf.anchors/${anchor##*/}
-token=$R/var/run/fleet.pf.${anchor##*/}.token
 wrong=0
 
 complain() {
@@ -16,28 +9,42 @@ complain() {
   wrong=1
 }
 
-# The daemon goes first: it may still keep in force what is undone.
-launchctl bootout "system/$label" >/dev/null 2>&1
-waited=0
-while launchctl print "system/$label" >/dev/null 2>&1; do
-  if [ "$waited" -ge "$most" ]; then
-    complain "launchd does not let go of $label after $most seconds"
-    break
-  fi
-  waited=$((waited + 1))
-  sleep 1
-done
+# A daemon that was loaded otherwise goes first: it may still keep in force what is undone.
+is_same=yes
+if ! registered | cmp -s - "$K/daemon"; then
+  is_same=
+  launchctl bootout "system/$label" >/dev/null 2>&1
+  waited=0
+  while launchctl print "system/$label" >/dev/null 2>&1; do
+    if [ "$waited" -ge "$most" ]; then
+      complain "launchd does not let go of $label after $most seconds"
+      break
+    fi
+    waited=$((waited + 1))
+    sleep 1
+  done
+fi
 
 # Tables that persist are in the way of others of their names.
-if ! pfctl -a "$anchor" -f "$K/rules" >/dev/null 2>&1; then
+make_room() {
   pfctl -a "$anchor" -f - </dev/null >/dev/null 2>&1
-  { pfctl -a "$anchor" -s Tables 2>/dev/null; printf '%s\n' "$@"; } | while read -r table; do
+  {
+    inside -s Tables
+    printf '%s\n' "$@"
+  } | while read -r table; do
     pfctl -a "$anchor" -t "$table" -T kill >/dev/null 2>&1
     pfctl -t "$table" -T kill >/dev/null 2>&1
   done
-  # An anchor without rules cuts nobody off.
-  said=$(pfctl -a "$anchor" -f "$K/rules" 2>&1) || complain "the rules of the anchor $anchor cannot be loaded: $said"
-fi
+}
+# The daemon may be at it just now, which is why it is looked at once more.
+for _ in 1 2; do
+  if in_force | cmp -s - "$K/rules"; then break; fi
+  pfctl -a "$anchor" -f "$K/rules" >/dev/null 2>&1 || {
+    make_room "$@"
+    # An anchor without rules cuts nobody off.
+    said=$(pfctl -a "$anchor" -f "$K/rules" 2>&1) || complain "the rules of the anchor $anchor cannot be loaded: $said"
+  }
+done
 while read -r table inside; do
   # shellcheck disable=SC2086 # one address each
   pfctl -t "$table" -T replace $inside >/dev/null 2>&1 || complain "the table $table of the main ruleset cannot be filled"
@@ -55,9 +62,6 @@ if ! pfctl -s nat 2>/dev/null | cmp -s - "$K/translations"; then
 fi
 
 # Whoever else wants the filter to be on keeps it on.
-holds() {
-  [ -n "$1" ] && pfctl -s References 2>/dev/null | grep -q -w -e "$1"
-}
 before=$(cat "$K/token" 2>/dev/null)
 now=$(cat "$token" 2>/dev/null)
 if [ -e "$K/held" ] && ! holds "$before"; then
@@ -71,7 +75,7 @@ if [ -n "$before" ]; then printf '%s\n' "$before" >"$token"; else rm -f "$token"
 
 rm -f "$file.new" "$file.loaded.new"
 if [ ! -e "$K/log" ]; then rm -f "$R/var/log/$label.log"; fi
-if [ -e "$K/daemon" ]; then
+if [ -z "$is_same" ] && [ -s "$K/daemon" ]; then
   said=$(launchctl bootstrap system "$R/Library/LaunchDaemons/$label.plist" 2>&1) || complain "launchd does not load $label: $said"
 fi
 exit "$wrong"

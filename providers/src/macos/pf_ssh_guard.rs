@@ -4,8 +4,12 @@ use std::net::Ipv4Addr;
 
 use fleet_derive::Schema;
 use fleet_engine::attributes::Misfit;
+<<<<<<< HEAD
 use fleet_engine::finding::{Finding, Known};
 use fleet_engine::host::{Act, Bytes, HostKind, Probe, Reply, Step};
+=======
+use fleet_engine::host::{Act, Bytes, HostKind, Probe, Reply, Revert, Step};
+>>>>>>> main
 use fleet_engine::resource::{At, Change, Edge, Error, Resource};
 
 use super::pf_parts::{
@@ -180,6 +184,10 @@ impl HostKind for PfSshGuard {
 
     fn remove(observed: PfSshGuard) -> Result<Vec<Step>, Error> {
         Ok(vec![Anchor(&observed.path()).disarm(tables().iter())])
+    }
+
+    fn cuts_access(&self, _: bool) -> Option<Revert> {
+        Some(Anchor(&self.path()).revert(tables().iter()))
     }
 }
 

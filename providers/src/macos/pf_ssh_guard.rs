@@ -4,12 +4,8 @@ use std::net::Ipv4Addr;
 
 use fleet_derive::Schema;
 use fleet_engine::attributes::Misfit;
-<<<<<<< HEAD
 use fleet_engine::finding::{Finding, Known};
-use fleet_engine::host::{Act, Bytes, HostKind, Probe, Reply, Step};
-=======
 use fleet_engine::host::{Act, Bytes, HostKind, Probe, Reply, Revert, Step};
->>>>>>> main
 use fleet_engine::resource::{At, Change, Edge, Error, Resource};
 
 use super::pf_parts::{

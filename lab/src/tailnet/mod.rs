@@ -10,6 +10,7 @@
 //! the removal of the first one gives nobody its name.
 
 use std::collections::BTreeMap;
+use std::io;
 use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -90,13 +91,14 @@ impl Tailnet {
     #[must_use]
     pub fn kept(place: &Path) -> Tailnet {
         let new = Tailnet { place: Some(Arc::new(place.to_owned())), ..Tailnet::default() };
-        match std::fs::read(place).map(|text| serde_json::from_slice(&text)) {
-            Ok(Ok(book)) => Tailnet { book: Arc::new(Mutex::new(book)), ..new },
-            Ok(Err(error)) => {
-                tracing::warn!(%error, "the tailnet begins anew");
+        match crate::disk::read_json(place) {
+            Ok(book) => Tailnet { book: Arc::new(Mutex::new(book)), ..new },
+            Err(error) => {
+                if error.kind() != io::ErrorKind::NotFound {
+                    tracing::warn!(%error, "the tailnet begins anew");
+                }
                 new
             }
-            Err(_) => new,
         }
     }
 

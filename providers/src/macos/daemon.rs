@@ -11,8 +11,6 @@ use super::launchd_service::Service;
 #[derive(Clone, Debug)]
 pub(crate) struct Daemon {
     service: Service,
-    /// How many reading operations it takes to look at it.
-    reads: usize,
 }
 
 impl Daemon {
@@ -40,27 +38,27 @@ impl Daemon {
             restart_on: None,
             trouble: None,
         };
-        let reads = service_probe(&service).map_or(0, |probe| probe.reads().len());
-        Daemon { service, reads }
+        Daemon { service }
     }
 
     /// Asks what it takes to look at it, after what is asked already.
     pub(crate) fn ask(&self, probe: Probe) -> Result<Probe, Error> {
-        Ok(service_probe(&self.service)?.reads().iter().cloned().fold(probe, Probe::and))
+        Ok(self.probe()?.reads().iter().cloned().fold(probe, Probe::and))
     }
 
     /// How many answers that makes.
-    pub(crate) fn reads(&self) -> usize {
-        self.reads
+    pub(crate) fn reads(&self) -> Result<usize, Error> {
+        Ok(self.probe()?.reads().len())
     }
 
-    /// What is wrong with it, given the answers from `first` on; `None` if there is nothing of it at all.
-    pub(crate) fn look(&self, reply: &Reply, first: usize) -> Result<Option<Option<String>>, Error> {
-        let own = Reply(reply.0.iter().skip(first).take(self.reads).cloned().collect());
-        let Some(found) = Service::parse(&At::Declared(self.service.clone()), &own)? else { return Ok(None) };
-        let is_ours = Service { trouble: None, ..found.clone() } == self.service;
-        let edited = (!is_ours).then(|| "its property list is not the one it should be".to_owned());
-        Ok(Some(found.trouble.or(edited)))
+    fn probe(&self) -> Result<Probe, Error> {
+        Service::probe(&At::Declared(self.service.clone()))
+    }
+
+    /// What there is of it, given the answers from `first` on; nothing, if there is nothing at all.
+    pub(crate) fn look(&self, reply: &Reply, first: usize) -> Result<Option<Found>, Error> {
+        let own = Reply(reply.0.iter().skip(first).take(self.reads()?).cloned().collect());
+        Ok(Service::parse(&At::Declared(self.service.clone()), &own)?.map(Found))
     }
 
     /// What makes it so and starts it anew, whatever it was like; `trouble` is what was found to be wrong.
@@ -76,6 +74,20 @@ impl Daemon {
     }
 }
 
-fn service_probe(service: &Service) -> Result<Probe, Error> {
-    Service::probe(&At::Declared(service.clone()))
+/// A daemon as it was found.
+#[derive(Clone, Debug)]
+pub(crate) struct Found(Service);
+
+impl Found {
+    /// Its program and arguments, as its property list has them.
+    pub(crate) fn arguments(&self) -> &[String] {
+        self.0.program_arguments.as_deref().unwrap_or_default()
+    }
+
+    /// What is wrong with it, where it should be like this.
+    pub(crate) fn trouble(&self, wanted: &Daemon) -> Option<String> {
+        let is_alike = Service { trouble: None, ..self.0.clone() } == wanted.service;
+        let edited = || (!is_alike).then(|| "its property list is not the one it should be".to_owned());
+        self.0.trouble.clone().or_else(edited)
+    }
 }

@@ -143,19 +143,26 @@ impl HostKind for NodeExporter {
         let own = Reply(reply.0.iter().take(wrapper).cloned().collect());
         let binary = SignedBinary::parse(&wanted, &own)?;
         let daemon = asked.daemon();
-        let runs = daemon.look(reply, wrapper + 1)?;
-        let next = wrapper + 1 + daemon.reads();
-        if (binary.is_none() && runs.is_none()) || is_another(at, |_, _| true) {
+        let found = daemon.look(reply, wrapper + 1)?;
+        let next = wrapper + 1 + daemon.reads()?;
+        if (binary.is_none() && found.is_none()) || is_another(at, |_, _| true) {
             return Ok(None);
         }
-        let text = match reply.path(wrapper)? {
-            Some(found) => regular(WRAPPER, found)?.content.clone().unwrap_or_default(),
-            None => Vec::new(),
+        let told = found.as_ref().and_then(|found| told(found.arguments()));
+        let (port, collectors) = told.unwrap_or_else(|| (asked.port, asked.collectors.clone()));
+        let like = NodeExporter { port, collectors, ..asked.clone() };
+        let is_wrapped = match reply.path(wrapper)? {
+            Some(found) => {
+                let text = regular(WRAPPER, found)?.content.as_deref().unwrap_or_default();
+                text == WRAPPER_TEXT.as_bytes() && (found.owner.as_str(), found.mode) == ("root", 0o755)
+            }
+            None => false,
         };
         let listens = listeners(reply.output(next + 1)?);
         let seen = Seen {
-            is_wrapped: text == WRAPPER_TEXT.as_bytes(),
-            runs,
+            is_wrapped,
+            has_port: port == asked.port,
+            runs: found.map(|found| found.trouble(&like.daemon())),
             process: reply.output(next)?,
             listens: &listens,
             tailnet: address(reply.output(next + 2)?),
@@ -164,7 +171,7 @@ impl HostKind for NodeExporter {
             source_sha256: binary.as_ref().and_then(|binary| binary.source_sha256.clone()),
             trouble: asked.find_trouble(binary.as_ref(), &seen),
             address: listens.first().cloned(),
-            ..asked.clone()
+            ..like
         }))
     }
 
@@ -181,9 +188,11 @@ impl HostKind for NodeExporter {
         if from.as_ref().is_some_and(runs_like) {
             return Ok(Vec::new());
         }
-        // A program that is sound stays the file that it is.
+        // A program that is sound stays the file that it is; only how it is kept is mended.
         let mut steps = match &from {
-            Some(from) if from.source_sha256 == self.source_sha256 => Vec::new(),
+            Some(from) if from.source_sha256 == self.source_sha256 => {
+                self.binary().steps(Change::Update { from: self.binary() })?
+            }
             _ => self.binary().steps(Change::Create)?,
         };
         let keep = Keep { mode: Some(0o755), owner: Some("root".into()), group: Some("wheel".into()) };
@@ -210,6 +219,8 @@ impl HostKind for NodeExporter {
 /// What was found of it besides its program.
 struct Seen<'a> {
     is_wrapped: bool,
+    /// Whether it is told to listen at the port that was looked at.
+    has_port: bool,
     runs: Option<Option<String>>,
     process: &'a Output,
     /// Where somebody listens at its port.
@@ -223,12 +234,15 @@ impl NodeExporter {
         SignedBinary::part(PROGRAM, self.source.clone(), self.source_sha256.clone())
     }
 
-    fn daemon(&self) -> Daemon {
-        let arguments =
-            [WRAPPER.to_owned(), self.port.to_string(), "--collector.disable-defaults".to_owned()];
+    /// The words that launchd starts.
+    fn words(&self) -> Vec<String> {
+        let words = [WRAPPER.to_owned(), self.port.to_string(), "--collector.disable-defaults".to_owned()];
         let collectors = self.collectors.iter().map(|name| format!("--collector.{name}"));
-        let arguments = arguments.into_iter().chain(collectors).collect();
-        Daemon::new(LABEL, arguments, "/var/log/fleet-node-exporter.log", self.timeout)
+        words.into_iter().chain(collectors).collect()
+    }
+
+    fn daemon(&self) -> Daemon {
+        Daemon::new(LABEL, self.words(), "/var/log/fleet-node-exporter.log", self.timeout)
     }
 
     /// What is wrong: first what everybody could read, then what does not work.
@@ -246,6 +260,9 @@ impl NodeExporter {
         if let Some(trouble) = binary.and_then(|binary| binary.trouble.clone()) {
             return Some(trouble);
         }
+        if binary.is_some_and(|binary| !binary.is_kept_like(&self.binary())) {
+            return Some(format!("{PROGRAM} is not root's alone, for everybody to run"));
+        }
         match &seen.runs {
             None => return Some("launchd does not know it: it is not loaded".to_owned()),
             Some(Some(trouble)) => return Some(trouble.clone()),
@@ -261,11 +278,18 @@ impl NodeExporter {
         {
             return Some(format!("what runs is not {PROGRAM} as it is now: that was replaced since"));
         }
-        seen.listens.is_empty().then(|| match wanted {
+        (seen.has_port && seen.listens.is_empty()).then(|| match wanted {
             Some(wanted) => format!("it runs, and nobody listens at {wanted}"),
             None => "this host is in no tailnet, so that it listens nowhere".to_owned(),
         })
     }
+}
+
+/// The port and the collectors that a daemon with these words has; nothing, if they are no such words.
+fn told(words: &[String]) -> Option<(i64, Vec<String>)> {
+    let [_, port, _, collectors @ ..] = words else { return None };
+    let collectors = collectors.iter().map(|word| Some(word.strip_prefix("--collector.")?.to_owned()));
+    Some((port.parse().ok()?, collectors.collect::<Option<_>>()?))
 }
 
 /// The places of `lsof`.
@@ -307,8 +331,14 @@ mod tests {
         let check = |listens: &[&str], tailnet: Option<&str>, expected: &str| {
             let listens: Vec<String> = listens.iter().map(|place| (*place).to_owned()).collect();
             let tailnet = tailnet.map(str::to_owned);
-            let seen =
-                Seen { is_wrapped: true, runs: Some(None), process: &sound, listens: &listens, tailnet };
+            let seen = Seen {
+                is_wrapped: true,
+                has_port: true,
+                runs: Some(None),
+                process: &sound,
+                listens: &listens,
+                tailnet,
+            };
             let found = sample().find_trouble(Some(&binary), &seen).unwrap_or_default();
             assert!(found.contains(expected) && found.is_empty() == expected.is_empty(), "{found}");
         };
@@ -317,6 +347,15 @@ mod tests {
         check(&["100.64.0.1:9100", "10.0.0.1:9100"], Some("100.64.0.1"), "it listens at 10.0.0.1:9100");
         check(&["100.64.0.9:9100"], None, "this host is in no tailnet");
         check(&[], Some("100.64.0.1"), "nobody listens at 100.64.0.1:9100");
+    }
+
+    #[test]
+    fn what_it_is_told_is_read_back() {
+        let wish = NodeExporter { port: 9101, collectors: vec!["cpu".into(), "os".into()], ..sample() };
+        assert_eq!(told(&wish.words()), Some((9101, wish.collectors.clone())));
+        assert_eq!(told(&["/bin/sh".to_owned()]), None);
+        let other = ["w", "9100", "--collector.disable-defaults", "--web.config.file=x"].map(str::to_owned);
+        assert_eq!(told(&other), None);
     }
 
     #[test]

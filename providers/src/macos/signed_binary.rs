@@ -174,6 +174,11 @@ impl SignedBinary {
             cdhash: None,
         }
     }
+
+    /// Whether it belongs to whom another does, with the same permissions.
+    pub(super) fn is_kept_like(&self, other: &SignedBinary) -> bool {
+        (&self.mode, &self.owner, &self.group) == (&other.mode, &other.owner, &other.group)
+    }
 }
 
 /// Where it is noted what a program was made from.

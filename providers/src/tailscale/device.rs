@@ -4,19 +4,16 @@ use std::time::Duration;
 
 use fleet_derive::Schema;
 use fleet_engine::attributes::Misfit;
-use fleet_engine::host::step::{self, Keep, LocalFile};
-use fleet_engine::host::{Act, Bytes, Content, HostKind, Probe, Reply, Step, Tool};
+use fleet_engine::host::step::Keep;
+use fleet_engine::host::{Act, Bytes, HostKind, Probe, Reply, Step, Tool};
 use fleet_engine::resource::{At, Change, Disruption, Edge, Error, Resource, Touch};
 
+use super::programs::{self, PLACE, Programs};
 use super::status::Status;
 use crate::cure;
-use crate::host::common::{is_another, named, normal_digest, regular};
+use crate::host::common::{is_another, named, normal_digest};
 use crate::macos::daemon::Daemon;
 
-/// Where the programs lie.
-const PLACE: &str = "/usr/local/bin";
-/// What they were made from.
-const NOTE: &str = "/usr/local/bin/.tailscale.fleet-installed";
 /// Where the daemon keeps who it is.
 const STATE: &str = "/var/lib/tailscale";
 /// How the secret of an OAuth client begins.
@@ -25,12 +22,8 @@ const CLIENT: &str = "tskey-client-";
 const OF_CLIENT: &str = "?ephemeral=true&preauthorized=true";
 /// How trouble of the daemon starts.
 const DAEMON: &str = "tailscaled: ";
-/// How trouble starts that a new join mends.
-const OUT: &str = "it is not in the tailnet";
-const RENAMED: &str = "the tailnet calls it ";
 
 const GUARD: &str = include_str!("device_guard.sh");
-const INSTALL: &str = include_str!("device_install.sh");
 const JOIN: &str = include_str!("device_join.sh");
 
 /// A Mac that is a device in a tailnet, by the open-source `tailscaled`, which runs without anybody at the screen.
@@ -39,18 +32,19 @@ const JOIN: &str = include_str!("device_join.sh");
 /// compared is what they say themselves, besides the digests of both programs and what launchd runs: whether the device is
 /// in the tailnet, how it is called there, its tags. What is wrong is told as `trouble`:
 ///
-/// - it is logged out, was removed, or its key expired: it joins anew;
+/// - it is logged out, was removed, was put out by a key that the tailnet refused, or somebody stopped it: it comes back;
 /// - the tailnet calls it `mini-a-1`, because another device had its name when it came: once that one is gone, it takes its name;
 /// - the daemon does not run, such as without the directory of its state (`EX_CONFIG`).
 ///
-/// `auth_key` is for joining alone. A device that is in the tailnet stays in whatever becomes of the key, and no key can be read
-/// back from it: so it is not compared with anything on the host, and a new key is sent nowhere before the device has to
-/// join again. A key lives for 90 days at most. The secret of an OAuth client (`tskey-client-…`) does not expire, and needs
-/// `tags`. The key reaches the host on the input of a shell and `tailscale` in a file that only root can read and that is gone
-/// when it is done; it is never a word of a program.
+/// `auth_key` is for joining alone, and for other tags. A device that the tailnet knows comes back and is changed without it,
+/// because a key that has expired meanwhile would put it out. No key can be read back from a device: so it is not compared with
+/// anything on the host, and a new key is sent nowhere before the device has to join again. A key lives for 90 days at most.
+/// The secret of an OAuth client (`tskey-client-…`) does not expire, and needs `tags`. The key reaches the host on the input of
+/// a shell and `tailscale` in a file that only root can read and that is gone when it is done; it is never a word of a
+/// program.
 ///
-/// A restart of `tailscaled` would cut a session that comes in over the tailnet itself. So what takes one is refused there,
-/// before anything is touched: let the connection use another address of the host for that change.
+/// A restart of `tailscaled` would cut a session that comes in over the tailnet itself, and so may other tags. So both are refused
+/// there, before anything is touched: let the connection use another address of the host for that change.
 ///
 /// When it is removed, the device logs out and nothing of it is left on the host. One that is not ephemeral stays in the list of
 /// the tailnet.
@@ -179,68 +173,54 @@ impl Resource for Device {
     }
 
     fn edges() -> &'static [Edge] {
-        &[
-            Edge::After("macos_sudoers"),
-            Edge::After("macos_hostname"),
-            Edge::After("macos_pf_anchor"),
-            Edge::Before("macos_resolver"),
-            Edge::Before("macos_pf_ssh_guard"),
-            Edge::Before("macos_node_exporter"),
-        ]
+        &[Edge::After("macos_sudoers"), Edge::After("macos_hostname"), Edge::After("macos_pf_anchor")]
     }
 }
 
 impl HostKind for Device {
     fn probe(at: &At<Device>) -> Result<Probe, Error> {
-        let daemon = named(at)?.daemon();
-        Ok(daemon
-            .ask(Probe::new())?
-            .content(NOTE, Content::Whole)
-            .content(format!("{PLACE}/tailscale"), Content::Digest)
-            .content(format!("{PLACE}/tailscaled"), Content::Digest)
-            .path(STATE)
-            .tool(Tool::TailscaleStatus, [])
-            .as_root())
+        let probe = programs::ask(named(at)?.daemon().ask(Probe::new())?);
+        Ok(probe.path(STATE).tool(Tool::TailscaleStatus, []).as_root())
     }
 
     fn parse(at: &At<Device>, reply: &Reply) -> Result<Option<Device>, Error> {
         let asked = named(at)?;
         let daemon = asked.daemon();
-        let (runs, first) = (daemon.look(reply, 0)?, daemon.reads());
-        let digest = |index: usize, name: &str| -> Result<Option<String>, Error> {
-            let path = format!("{PLACE}/{name}");
-            let found = reply.path(first + index)?.map(|found| regular(&path, found)).transpose()?;
-            Ok(found.and_then(|file| file.digest.clone()))
-        };
-        let programs = [digest(1, "tailscale")?, digest(2, "tailscaled")?];
-        let is_nowhere = runs.is_none() && programs.iter().all(Option::is_none);
-        if is_nowhere || is_another(at, |_, _| true) {
+        let first = daemon.reads()?;
+        let found = daemon.look(reply, 0)?;
+        let programs = Programs::read(reply, first)?;
+        if (found.is_none() && !programs.are_there) || is_another(at, |_, _| true) {
             return Ok(None);
         }
-        let noted = match reply.path(first)? {
-            Some(found) => regular(NOTE, found)?.content.clone().unwrap_or_default(),
-            None => Vec::new(),
+        let argument = |word: &String| word.strip_prefix("--port=")?.parse().ok();
+        let port = found.as_ref().and_then(|found| found.arguments().iter().find_map(argument));
+        let like = Device { port: port.unwrap_or(asked.port), ..asked.clone() };
+        let has_state = reply.path(first + programs::READS)?.is_some();
+        let status = Status::read(reply.output(first + programs::READS + 1)?);
+        let trouble = match &found {
+            Some(found) => found.trouble(&like.daemon()).map(|trouble| explain(trouble, has_state)),
+            None => Some("launchd does not know it: it is not loaded".to_owned()),
         };
-        let status = Status::read(reply.output(first + 4)?);
-        let has_state = reply.path(first + 3)?.is_some();
-        let trouble = Device::find_trouble(runs, has_state, &status);
+        let trouble = match (trouble, &status) {
+            (Some(trouble), _) => Some(format!("{DAEMON}{trouble}")),
+            (None, Err(why)) => Some(format!("{DAEMON}it runs and does not answer: {why}")),
+            (None, Ok(status)) => status.trouble(&asked.hostname),
+        };
         let status = status.unwrap_or_default();
         let own = |value: Option<&str>| value.map(str::to_owned);
         let is_in = status.is_in();
         Ok(Some(Device {
-            source: asked.source.clone(),
-            source_sha256: made_from(&noted, &programs),
+            source_sha256: programs.source_sha256,
             // What cannot be seen is no difference of its own: why it cannot is told.
             hostname: status.hostname().unwrap_or(&asked.hostname).to_owned(),
             tags: if is_in { Some(status.tags()) } else { asked.tags.clone() },
             accept_routes: if is_in { status.accept_routes } else { asked.accept_routes },
             auth_key: None,
-            port: asked.port,
-            timeout: asked.timeout,
             trouble,
             ipv4: own(status.ipv4()),
             node_id: own(status.node_id()),
             fqdn: own(status.fqdn()),
+            ..like
         }))
     }
 
@@ -250,24 +230,23 @@ impl HostKind for Device {
             Change::Create => None,
         };
         let trouble = from.as_ref().and_then(|from| from.trouble.clone());
-        let is_installed = from.as_ref().is_some_and(|from| from.source_sha256 == self.source_sha256);
         let of_daemon = trouble.as_deref().and_then(|trouble| trouble.strip_prefix(DAEMON));
+        let is_installed = from.as_ref().is_some_and(|from| from.source_sha256 == self.source_sha256);
         let is_running =
             is_installed && of_daemon.is_none() && from.as_ref().is_some_and(|from| from.port == self.port);
+        let takes_tags = self.tags.is_some() && from.as_ref().is_some_and(|from| from.tags != self.tags);
         let is_joined = is_running
+            && !takes_tags
+            && trouble.is_none()
             && from.as_ref().is_some_and(|from| {
-                trouble.is_none()
-                    && from.hostname == self.hostname
-                    && from.accept_routes == self.accept_routes
-                    && (self.tags.is_none() || from.tags == self.tags)
+                (&from.hostname, from.accept_routes) == (&self.hostname, self.accept_routes)
             });
         let mut steps = Vec::new();
-        if !is_running {
-            let script = cure::procedure(GUARD);
-            steps.push(Step::new(Act::Procedure { script, arguments: Vec::new(), input: Bytes::default() }));
+        if !is_running || takes_tags {
+            steps.push(guard());
         }
         if !is_installed {
-            steps.extend(self.install()?);
+            steps.extend(programs::install(self.source.as_ref(), self.source_sha256.as_ref())?);
         }
         if !is_running {
             if cure::is_there("state-directory") {
@@ -286,14 +265,31 @@ impl HostKind for Device {
     }
 
     fn remove(observed: Device) -> Result<Vec<Step>, Error> {
-        let procedure =
-            |script| Step::new(Act::Procedure { script, arguments: Vec::new(), input: Bytes::default() });
-        let mut steps =
-            vec![procedure(cure::procedure(GUARD)), procedure(include_str!("device_leave.sh")).as_root()];
+        let mut steps = vec![guard(), procedure(include_str!("device_leave.sh")).as_root()];
         steps.extend(observed.daemon().remove()?);
         steps.push(procedure(include_str!("device_clear.sh")).as_root());
         Ok(steps)
     }
+}
+
+/// A procedure that is told nothing.
+fn procedure(script: &'static str) -> Step {
+    Step::new(Act::Procedure { script, arguments: Vec::new(), input: Bytes::default() })
+}
+
+/// What stops a session over the tailnet before it cuts itself off. It is nobody's but the session's, so root does not run it.
+fn guard() -> Step {
+    procedure(cure::procedure(GUARD))
+}
+
+/// What is wrong with the daemon; where its state has no place, that is why.
+fn explain(trouble: String, has_state: bool) -> String {
+    if trouble.contains("EX_CONFIG") && !has_state {
+        return format!(
+            "launchd cannot start it (EX_CONFIG): the directory of its state, {STATE}, is missing"
+        );
+    }
+    trouble
 }
 
 impl Device {
@@ -305,56 +301,6 @@ impl Device {
             format!("--port={}", self.port),
         ];
         Daemon::new("com.tailscale.tailscaled", arguments, "/var/log/tailscaled.log", self.timeout)
-    }
-
-    /// What is wrong, from the daemon to the tailnet.
-    fn find_trouble(
-        runs: Option<Option<String>>,
-        has_state: bool,
-        status: &Result<Status, String>,
-    ) -> Option<String> {
-        let runs = runs.unwrap_or_else(|| Some("launchd does not know it: it is not loaded".to_owned()));
-        match runs {
-            Some(trouble) if trouble.contains("EX_CONFIG") && !has_state => {
-                return Some(format!(
-                    "{DAEMON}launchd cannot start it (EX_CONFIG): the directory of its state, {STATE}, is missing"
-                ));
-            }
-            Some(trouble) => return Some(format!("{DAEMON}{trouble}")),
-            None => {}
-        }
-        let status = match status {
-            Ok(status) => status,
-            Err(why) => return Some(format!("{DAEMON}it runs and does not answer: {why}")),
-        };
-        if !status.is_in() && cure::is_there("see-backend-state") {
-            let state = if status.backend.is_empty() { "NoState" } else { &status.backend };
-            return Some(format!(
-                "{OUT} ({state}): it was logged out or removed there, or its own key expired"
-            ));
-        }
-        let (called, hostname) = (status.called()?, status.hostname()?);
-        (called != hostname)
-            .then(|| format!("{RENAMED}`{called}`: another device had the name `{hostname}` when it joined"))
-    }
-
-    /// What puts the programs in their places.
-    fn install(&self) -> Result<Vec<Step>, Error> {
-        let needed = || Misfit::new("source", "an archive on this machine and its digest are needed");
-        let digest = self.source_sha256.clone().ok_or_else(needed)?;
-        let archive = LocalFile { path: self.source.clone().ok_or_else(needed)?, digest: digest.clone() };
-        let sent = Act::Write {
-            path: format!("{PLACE}/.tailscale.fleet-archive"),
-            content: step::Content::Local(archive),
-            keep: Keep { mode: Some(0o600), ..Keep::default() },
-            validate: None,
-        };
-        let steps = [
-            Act::Directory { path: PLACE.to_owned(), keep: Keep::default() },
-            sent,
-            Act::Procedure { script: INSTALL, arguments: vec![digest], input: Bytes::default() },
-        ];
-        Ok(steps.map(|act| Step::new(act).as_root()).into())
     }
 
     /// What lets it join, or changes how it is in the tailnet.
@@ -378,18 +324,6 @@ impl Device {
 fn whole(key: &str) -> String {
     let is_bare_secret = key.starts_with(CLIENT) && !key.contains('?');
     if is_bare_secret { format!("{key}{OF_CLIENT}") } else { key.to_owned() }
-}
-
-/// The digest of the archive that both programs came out of, if the note is about these very files.
-fn made_from(noted: &[u8], programs: &[Option<String>; 2]) -> Option<String> {
-    let text = String::from_utf8_lossy(noted);
-    let value = |key: &str| text.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix(' '));
-    let [client, daemon] = programs;
-    let is_it = client.is_some()
-        && daemon.is_some()
-        && value("tailscale") == client.as_deref()
-        && value("tailscaled") == daemon.as_deref();
-    value("archive").filter(|_| is_it).map(str::to_owned)
 }
 
 #[cfg(test)]
@@ -456,7 +390,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_takes_a_restart_is_guarded() {
+    fn only_what_may_cut_a_session_is_guarded() {
         let guards = |from: Device| {
             let steps = sample().steps(Change::Update { from }).unwrap();
             let is_guard =
@@ -465,19 +399,12 @@ mod tests {
         };
         assert_eq!(guards(Device { auth_key: None, ..sample() }), (false, 0), "a key is for joining alone");
         assert_eq!(guards(Device { hostname: "other".into(), ..sample() }), (false, 1));
-        assert_eq!(guards(Device { trouble: Some(format!("{OUT} (NeedsLogin)")), ..sample() }), (false, 1));
+        assert_eq!(guards(Device { trouble: Some("it is out".into()), ..sample() }), (false, 1));
+        assert_eq!(guards(Device { tags: Some(Vec::new()), ..sample() }), (true, 2));
+        assert_eq!(guards(Device { port: 1, ..sample() }), (true, 4));
         assert_eq!(guards(Device { trouble: Some(format!("{DAEMON}x")), ..sample() }), (true, 4));
         assert_eq!(guards(Device { source_sha256: None, ..sample() }), (true, 7));
         let first = Device::remove(sample()).unwrap().remove(0);
         assert!(!first.root && matches!(first.act, Act::Procedure { script, .. } if script == GUARD));
-    }
-
-    #[test]
-    fn programs_are_those_that_the_note_is_about() {
-        let noted = b"archive aa\ntailscale bb\ntailscaled cc\n";
-        let digests = |client: &str, daemon: &str| [Some(client.to_owned()), Some(daemon.to_owned())];
-        assert_eq!(made_from(noted, &digests("bb", "cc")).as_deref(), Some("aa"));
-        assert_eq!(made_from(noted, &digests("bb", "dd")), None);
-        assert_eq!(made_from(b"archive aa\n", &[None, None]), None);
     }
 }

@@ -7,7 +7,7 @@ archive=$place/.tailscale.fleet-archive
 new=$place/.tailscale.fleet-new
 note=$place/.tailscale.fleet-installed
 
-trap 'rm -rf -- "$new" "$archive"' EXIT
+trap 'rm -rf -- "$new" "$archive" "$note.new"' EXIT
 
 fail() {
   printf '%s\n' "$1" >&2

@@ -1,7 +1,7 @@
 //! Provider `tailscale`: a tailnet, and the hosts that are devices in it.
 //!
 //! 1. [`device`]: a Mac that is in a tailnet, as its own `tailscaled` sees it
-//! 2. [`status`]: what `tailscale` says
+//! 2. [`programs`] and [`status`]: the programs that it runs, and what `tailscale` says
 //!
 //! What is on hosts talks to nobody, as kinds of [`host`](crate::host) do: it needs no access to the tailnet's own API.
 
@@ -12,6 +12,7 @@ use fleet_engine::provider::Provider;
 use fleet_engine::resource::Error;
 
 mod device;
+mod programs;
 mod status;
 #[cfg(test)]
 mod tests;

@@ -7,7 +7,8 @@ use serde_json::{Value, json};
 
 use super::directory::ended;
 use super::{Call, Failure, Outcome};
-use crate::mac::launchd::signature::Signature;
+use crate::mac::launchd::program::version_of;
+use crate::mac::launchd::signature;
 use crate::mac::tailscale::{self, Backend, Daemon, SOCKET, State};
 use crate::tailnet::{Join, Key, is_client};
 
@@ -33,7 +34,7 @@ pub(super) fn tailscale(call: &mut Call) -> Outcome {
         }
         ["ip", ref options @ ..] if matches!(options, [] | ["-4"] | ["-1", "-4"]) => {
             let backend = asked(call, &socket)?.backend(&call.mac);
-            match &backend.device {
+            match backend.running() {
                 Some(device) => call.say(format!("{}\n", device.address)),
                 None => Err(told(&format!("no current Tailscale IPs; state: {}", backend.word()))),
             }
@@ -43,6 +44,7 @@ pub(super) fn tailscale(call: &mut Call) -> Outcome {
             prefs(call, &backend)
         }
         ["up", ref options @ ..] => up(call, &socket, options),
+        ["down"] => down(call, &socket),
         ["logout"] => log_out(call, &socket),
         [command, ..] => Err(told(&format!("tailscale: unknown subcommand: {command}"))),
         [] => Err(told("USAGE\n  tailscale [flags] <subcommand> [command flags]")),
@@ -56,14 +58,10 @@ fn told(text: &str) -> Failure {
 /// The version of a program of the lab at a path, if the kernel runs it.
 pub(super) fn installed(call: &Call, path: &str) -> Result<String, Failure> {
     let missing = || Failure { text: format!("sh: {}: command not found", call.name), status: 127 };
-    let file = fs::read(call.mac.root().join(path)).map_err(|_| missing())?;
-    match Signature::of(&file) {
-        Signature::Valid { .. } => {}
-        _ => return Err(Failure { text: "Killed: 9".into(), status: 137 }),
-    }
-    let text = String::from_utf8_lossy(&file);
-    let version = text.lines().find_map(|line| line.strip_prefix("version="));
-    Ok(version.unwrap_or("0").to_owned())
+    let killed = || Failure { text: "Killed: 9".into(), status: 137 };
+    let place = call.mac.root().join(path);
+    let file = fs::read(&place).map_err(|_| missing())?;
+    signature::admit(&call.mac, &place, &file).and_then(|_| version_of(&file)).ok_or_else(killed)
 }
 
 /// The daemon, if it answers.
@@ -78,16 +76,17 @@ fn status(call: &mut Call, backend: &Backend, options: &[&str], version: &str) -
         return Err(told("tailscale: flag provided but not defined"));
     }
     if !options.contains(&"--json") {
-        return match &backend.device {
+        return match backend.running() {
             Some(device) => {
                 call.say(format!("{}  {}  tagged-devices  macOS  -\n", device.address, device.name))
             }
+            None if backend.word() == "Stopped" => Err(told("Tailscale is stopped.")),
             None => Err(told("Logged out.")),
         };
     }
     let name = super::system::host_name(&call.mac);
     let book = call.mac.tools.tailnet.book();
-    let own = match &backend.device {
+    let own = match backend.running() {
         Some(device) => json!({
             "ID": device.node_id, "HostName": device.hostname, "DNSName": format!("{}.", book.fqdn(device)),
             "OS": "macOS", "TailscaleIPs": [device.address], "Tags": device.tags, "Online": true,
@@ -96,12 +95,15 @@ fn status(call: &mut Call, backend: &Backend, options: &[&str], version: &str) -
             json!({ "ID": "", "HostName": name, "DNSName": "", "OS": "macOS", "TailscaleIPs": null, "Online": false })
         }
     };
-    let health: Vec<&str> = if backend.device.is_some() { Vec::new() } else { vec!["You are logged out."] };
-    let shown = json!({
+    let health: Vec<String> = match (&backend.state.refused, backend.word()) {
+        (Some(refused), _) => vec![format!("You are logged out. The last login error was: {refused}")],
+        (None, "NeedsLogin") => vec!["You are logged out.".to_owned()],
+        _ => Vec::new(),
+    };
+    let mut shown = json!({
         "Version": version,
         "TUN": true,
         "BackendState": backend.word(),
-        "HaveNodeKey": backend.state.node_key.is_some(),
         "AuthURL": "",
         "TailscaleIPs": own["TailscaleIPs"],
         "Self": own,
@@ -109,17 +111,21 @@ fn status(call: &mut Call, backend: &Backend, options: &[&str], version: &str) -
         "MagicDNSSuffix": book.domain,
         "Peer": null,
     });
+    // It says so only if it has one.
+    if backend.state.node_key.is_some() {
+        shown["HaveNodeKey"] = true.into();
+    }
     say_json(call, &shown)
 }
 
 fn prefs(call: &mut Call, backend: &Backend) -> Outcome {
-    let State { hostname, tags, accept_routes, .. } = &backend.state;
+    let State { node_key, hostname, tags, accept_routes, is_down, .. } = &backend.state;
     let shown = json!({
         "ControlURL": "https://controlplane.tailscale.com",
         "RouteAll": accept_routes,
         "RunSSH": false,
-        "WantRunning": true,
-        "LoggedOut": backend.device.is_none(),
+        "WantRunning": !is_down,
+        "LoggedOut": node_key.is_none(),
         "AdvertiseTags": tags,
         "Hostname": hostname.clone().unwrap_or_default(),
     });
@@ -142,6 +148,25 @@ struct Up {
 }
 
 impl Up {
+    /// Nothing is told: all stays.
+    fn like(state: &State) -> Up {
+        Up {
+            key: None,
+            hostname: state.hostname.clone(),
+            tags: Some(state.tags.clone()),
+            accept_routes: state.accept_routes,
+            resets: false,
+        }
+    }
+
+    /// Whether something would be lost that nobody mentions.
+    fn forgets(&self, state: &State) -> bool {
+        let loses = state.hostname.is_some() && self.hostname.is_none()
+            || !state.tags.is_empty() && self.tags.is_none()
+            || state.accept_routes && !self.accept_routes;
+        loses && !self.resets
+    }
+
     fn read(call: &Call, options: &[&str]) -> Result<Up, Failure> {
         let mut up = Up::default();
         for option in options {
@@ -180,53 +205,81 @@ fn key(call: &Call, value: &str) -> Result<String, Failure> {
         .map_err(|error| told(&format!("open {path}: {}", super::reason(&error).to_lowercase())))
 }
 
+/// Lets the device be in, or changes how it is in.
+///
+/// - A device that is known comes back, and takes another name, without a key.
+/// - Other tags than it asked for before take a key.
+/// - A key that is given is used, also by a device that is in. One that is refused puts it out.
 fn up(call: &mut Call, socket: &str, options: &[&str]) -> Outcome {
     if !call.is_root() {
         return Err(told("Access denied: prefs write access denied\n\nUse 'sudo tailscale up'."));
     }
     let daemon = asked(call, socket)?;
-    let up = Up::read(call, options)?;
     let Backend { state, device } = daemon.backend(&call.mac);
-    let tags = up.tags.clone().unwrap_or_default();
-    let forgets = state.hostname.is_some() && up.hostname.is_none()
-        || !state.tags.is_empty() && up.tags.is_none()
-        || state.accept_routes && !up.accept_routes;
-    if forgets && !up.resets {
+    let up = match options {
+        [] => Up::like(&state),
+        options => Up::read(call, options)?,
+    };
+    if up.forgets(&state) {
         return Err(told(
             "Error: changing settings via 'tailscale up' requires mentioning all\nnon-default flags. To proceed, either re-run your command with --reset or\n\
              use the command below to explicitly mention the current value of\nall non-default settings.",
         ));
     }
-    if up.key.as_deref().is_some_and(is_client) && tags.is_empty() {
-        return Err(told("oauth authkeys require --advertise-tags"));
-    }
+    let tags = up.tags.unwrap_or_default();
     let hostname = up.hostname.clone().unwrap_or_else(|| super::system::host_name(&call.mac));
     let tailnet = call.mac.tools.tailnet.clone();
-    // Who is in stays in, whatever became of the key; only other tags take one.
-    let joined = match (&device, &up.key) {
-        (Some(device), _) if tags.is_empty() || device.tags == tags => tailnet
-            .rename(&device.node_key, &hostname)
-            .ok_or_else(|| told("backend error: node not found"))?,
-        (_, None) => {
-            return Err(told(
-                "timeout waiting for Tailscale service to enter a Running state; check health with \"tailscale status\"",
-            ));
+    let joined = match (&up.key, &device) {
+        (None, Some(device)) if tags == state.tags => tailnet.rename(&device.node_key, &hostname),
+        (None, _) => None,
+        (Some(key), _) if is_client(key) && tags.is_empty() => {
+            return Err(told("oauth authkeys require --advertise-tags"));
         }
-        (_, Some(key)) => {
-            let node_key = state.node_key.as_deref();
-            let join = Join { key, hostname: &hostname, tags: &tags, node_key };
-            let joined = tailnet.join(join, call.mac.clock().time());
-            joined.map_err(|refused| told(&format!("backend error: {refused}")))?
+        (Some(key), _) => {
+            let join = Join { key, hostname: &hostname, tags: &tags, node_key: state.node_key.as_deref() };
+            match tailnet.join(join, call.mac.clock().time()) {
+                Ok(joined) => Some(joined),
+                Err(refused) => {
+                    let state = State { refused: Some(refused.0.clone()), ..state };
+                    daemon.keep(&state).map_err(|error| told(&format!("backend error: {error}")))?;
+                    if let Some(device) = &device {
+                        tailscale::put_out(&call.mac, device);
+                    }
+                    return Err(told(&format!("backend error: {refused}")));
+                }
+            }
         }
+    };
+    let Some(joined) = joined else {
+        return Err(told(
+            "timeout waiting for Tailscale service to enter a Running state; check health with \"tailscale status\"",
+        ));
     };
     let state = State {
         node_key: Some(joined.node_key.clone()),
         hostname: up.hostname,
         tags,
         accept_routes: up.accept_routes,
+        is_down: false,
+        refused: None,
     };
     daemon.keep(&state).map_err(|error| told(&format!("backend error: {error}")))?;
     tailscale::connected(&call.mac, &joined, true);
+    ended(0)
+}
+
+/// Leaves the tailnet for now. The device stays what it is.
+fn down(call: &mut Call, socket: &str) -> Outcome {
+    if !call.is_root() {
+        return Err(told("Access denied: prefs write access denied"));
+    }
+    let daemon = asked(call, socket)?;
+    let backend = daemon.backend(&call.mac);
+    let state = State { is_down: true, ..backend.state };
+    daemon.keep(&state).map_err(|error| told(&error.to_string()))?;
+    if let Some(device) = &backend.device {
+        tailscale::put_out(&call.mac, device);
+    }
     ended(0)
 }
 
@@ -237,11 +290,10 @@ fn log_out(call: &mut Call, socket: &str) -> Outcome {
     let daemon = asked(call, socket)?;
     let backend = daemon.backend(&call.mac);
     if let Some(device) = &backend.device {
-        tailscale::connected(&call.mac, device, false);
+        tailscale::put_out(&call.mac, device);
         call.mac.tools.tailnet.log_out(&device.node_key);
-        call.mac.cut_tailnet();
     }
-    let state = State { node_key: None, ..backend.state };
+    let state = State { node_key: None, is_down: false, refused: None, ..backend.state };
     daemon.keep(&state).map_err(|error| told(&error.to_string()))?;
     ended(0)
 }

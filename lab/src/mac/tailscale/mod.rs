@@ -4,6 +4,9 @@
 //! 2. [`State`]: what it keeps in its state file, and has again after a reboot
 //! 3. [`Backend`]: what both are together with what the tailnet knows of the device
 //!
+//! A device that is in stays in without any key. But a key that it is given is used, and one that is refused puts it out, until
+//! it is told to come back without one.
+//!
 //! `tailscaled` is a program of the lab that says `is=tailscaled`; see [`PART`]. Without the directories of its state and
 //! of its socket it ends with EX_CONFIG, and for a moment after its start nobody gets an answer.
 
@@ -50,8 +53,13 @@ pub(super) struct State {
     /// By what the tailnet knows the device; nothing before it joined.
     pub(super) node_key: Option<String>,
     pub(super) hostname: Option<String>,
+    /// The tags that it asks for, which need not be those that it has.
     pub(super) tags: Vec<String>,
     pub(super) accept_routes: bool,
+    /// Whether somebody stopped it.
+    pub(super) is_down: bool,
+    /// Why its last key was refused, if it was.
+    pub(super) refused: Option<String>,
 }
 
 /// What the daemon says of itself.
@@ -74,6 +82,8 @@ fn at(mac: &Mac, path: &str) -> PathBuf {
 
 /// launchd has started it: why it ends at once, if it does.
 fn started(mac: &Arc<Mac>, job: &Job) -> Result<(), Ended> {
+    let now = mac.clock().time();
+    mac.tools.tailnet.edit(|book| book.sweep(now));
     let paths =
         [("state", STATE), ("socket", SOCKET)].map(|(name, path)| argument(&job.arguments, name, path));
     for path in &paths {
@@ -83,8 +93,8 @@ fn started(mac: &Arc<Mac>, job: &Job) -> Result<(), Ended> {
             return Err(Ended { code: EX_CONFIG, text });
         }
     }
-    if let Some(device) = backend(mac, &at(mac, &paths[0])).device {
-        connected(mac, &device, true);
+    if let Some(device) = backend(mac, &at(mac, &paths[0])).running() {
+        connected(mac, device, true);
     }
     Ok(())
 }
@@ -97,6 +107,12 @@ fn ended(mac: &Arc<Mac>, arguments: &[String]) {
     }
     // It may have lost its state meanwhile.
     mac.set_tailnet(None);
+    mac.cut_tailnet();
+}
+
+/// The device is out from now on, and whoever came in over the tailnet with it.
+pub(super) fn put_out(mac: &Mac, device: &Device) {
+    connected(mac, device, false);
     mac.cut_tailnet();
 }
 
@@ -154,6 +170,16 @@ fn backend(mac: &Mac, place: &Path) -> Backend {
 impl Backend {
     /// The word for it.
     pub(super) fn word(&self) -> &'static str {
-        if self.device.is_some() { "Running" } else { "NeedsLogin" }
+        match &self.device {
+            Some(_) if self.state.refused.is_some() => "NeedsLogin",
+            Some(_) if self.state.is_down => "Stopped",
+            Some(_) => "Running",
+            None => "NeedsLogin",
+        }
+    }
+
+    /// The device, while it is reached.
+    pub(super) fn running(&self) -> Option<&Device> {
+        self.device.as_ref().filter(|_| self.word() == "Running")
     }
 }

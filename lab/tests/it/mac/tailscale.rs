@@ -129,13 +129,54 @@ async fn a_device_joins_is_there_after_a_reboot_and_leaves() {
     bench.fails("tailscale ip -4", NOBODY).await;
     bench.pass(2).await;
     assert_eq!(bench.status("/Self/ID").await, id);
-    // The key may be gone: who is in stays in.
-    bench.ok(&format!("lab-tailnet expire {AUTH_KEY}")).await;
-    bench.ok(&up.replace("mini-a", "mini-b")).await;
+    // Without a key it takes another name, is stopped and comes back.
+    let renamed = "tailscale up --reset --hostname=mini-b --advertise-tags=tag:ci";
+    bench.ok(renamed).await;
     assert_eq!(bench.status("/Self/DNSName").await, "mini-b.tail4c7e.ts.net.");
+    bench.ok("tailscale down").await;
+    bench.fails("tailscale ip -4", "no current Tailscale IPs; state: Stopped\n").await;
+    assert_eq!(bench.status("/HaveNodeKey").await, true);
+    bench.ok("tailscale up").await;
+    assert_eq!(bench.ok("tailscale ip -4").await, address);
+    // Only other tags take one.
+    let waits = "timeout waiting for Tailscale service to enter a Running state; check health with \"tailscale status\"\n";
+    bench.fails(&renamed.replace("tag:ci", "tag:mac"), waits).await;
     bench.ok("tailscale logout").await;
     assert_eq!(bench.status("/BackendState").await, "NeedsLogin");
-    bench.fails(up, "backend error: invalid key: API key does not exist\n").await;
+    bench.fails(renamed, waits).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_key_that_expired_puts_out_whoever_is_told_it_once_more() {
+    let bench = Bench::running().await;
+    let up = format!(
+        "tailscale up --authkey={AUTH_KEY} --reset --ssh=false --hostname=mini-a --advertise-tags=tag:ci"
+    );
+    bench.ok(&up).await;
+    let (address, id) = (bench.ok("tailscale ip -4").await, bench.status("/Self/ID").await);
+    bench.ok(&format!("lab-tailnet expire {AUTH_KEY}")).await;
+    assert_eq!(bench.ok("tailscale ip -4").await, address, "who is in stays in");
+    bench.fails(&up, "backend error: invalid key: API key does not exist\n").await;
+    bench.fails("tailscale ip -4", "no current Tailscale IPs; state: NeedsLogin\n").await;
+    let told = "You are logged out. The last login error was: invalid key: API key does not exist";
+    assert_eq!(bench.status("/Health/0").await, told);
+    assert_eq!(bench.root("ifconfig utun4").await.status, Some(1));
+    // It is still known, and comes back without the key.
+    bench.ok("tailscale up --reset --hostname=mini-a --advertise-tags=tag:ci").await;
+    assert_eq!((bench.ok("tailscale ip -4").await, bench.status("/Self/ID").await), (address, id));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_ephemeral_device_that_was_away_for_long_is_gone() {
+    let bench = Bench::running().await;
+    let key = format!("{CLIENT_SECRET}?ephemeral=true&preauthorized=true");
+    bench.ok(&format!("tailscale up '--authkey={key}' --hostname=a --advertise-tags=tag:ci")).await;
+    bench.mac.halt().await.unwrap();
+    bench.pass(3600).await;
+    bench.mac.boot(None).await.unwrap();
+    bench.pass(2).await;
+    assert_eq!(bench.status("/BackendState").await, "NeedsLogin");
+    assert!(bench.world.macs.tailnet().book().devices.is_empty());
 }
 
 #[tokio::test(flavor = "multi_thread")]

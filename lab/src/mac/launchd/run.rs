@@ -54,17 +54,11 @@ pub(super) fn start(mac: &Arc<Mac>, target: &str, loading: u64) {
     };
     let Prepared { life, cdhash, is, listens, stops_after } = process;
     let process = Process {
-        pid,
-        user: user.clone(),
-        program: job.program.clone(),
-        arguments: job.arguments.clone(),
         cdhash,
         is,
         listens,
-        address: None,
-        leader: None,
-        started: now,
         stops_after,
+        ..Process::new(pid, &user, &job.program, job.arguments.clone(), now)
     };
     let is_there = with(mac, target, loading, |service| service.process = Some(process));
     if is_there.is_none() {

@@ -60,6 +60,31 @@ pub(in crate::mac) struct Process {
     pub(in crate::mac) stops_after: u64,
 }
 
+impl Process {
+    /// One that does nothing but run.
+    pub(in crate::mac) fn new(
+        pid: u32,
+        user: &str,
+        program: &str,
+        arguments: Vec<String>,
+        started: Time,
+    ) -> Process {
+        Process {
+            pid,
+            user: user.to_owned(),
+            program: program.to_owned(),
+            arguments,
+            cdhash: None,
+            is: None,
+            listens: None,
+            address: None,
+            leader: None,
+            started,
+            stops_after: 1,
+        }
+    }
+}
+
 /// How something ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]

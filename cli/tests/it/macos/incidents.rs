@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use fleet_lab::mac::sign;
+use fleet_lab::mac::{archive, sign};
 
 use super::{Minis, builders};
 
@@ -76,7 +76,7 @@ impl Scenario {
             minis.put(path, sign(text.trim_end().as_bytes(), "a.out"), 0o755);
         }
         for (path, version) in self.files("tailscale") {
-            minis.pack_tailscale(path, version.trim());
+            builders::pack(&minis, path, &archive::tailscale(version.trim()));
         }
         if self.says("\"./modules/tart-kubelet\"") {
             builders::copy_module(&minis, "tart-kubelet");

@@ -8,7 +8,7 @@ use std::process::{Command, Output};
 use std::sync::Arc;
 
 use fleet_lab::clock::{Clock, Pace, Time};
-use fleet_lab::mac::{Mac, Macs, sign};
+use fleet_lab::mac::{Mac, Macs};
 use fleet_lab::machine::{Blueprint, Install, Machine};
 use fleet_lab::runners::Runners;
 use fleet_lab::tailnet::Tailnet;
@@ -159,20 +159,6 @@ impl Minis {
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(&path, content).unwrap();
         fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
-    }
-
-    /// Packs `tailscale` and `tailscaled` of a version into an archive beside the configuration.
-    pub(crate) fn pack_tailscale(&self, path: &str, version: &str) {
-        for (name, is) in [("tailscale", ""), ("tailscaled", "is=tailscaled\n")] {
-            let program = sign(format!("#!lab-program\nversion={version}\n{is}").as_bytes(), name);
-            self.site.write(&format!("packed/{name}"), "");
-            fs::write(self.site.path().join("packed").join(name), program).unwrap();
-        }
-        let path = self.site.path().join(path);
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        let mut tar = Command::new("tar");
-        tar.arg("-czf").arg(path).arg("packed").current_dir(self.site.path());
-        assert!(tar.status().unwrap().success());
     }
 
     /// The tailnet of all Macs.

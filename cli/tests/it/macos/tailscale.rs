@@ -3,10 +3,10 @@
 use std::fs;
 use std::path::Path;
 
-use fleet_lab::mac::sign;
+use fleet_lab::mac::{archive, sign};
 use fleet_lab::tailnet::Key;
 
-use super::Minis;
+use super::{Minis, builders};
 
 const DEVICE: &str = "tailscale_device.this";
 const EXPORTER: &str = "macos_node_exporter.this";
@@ -47,7 +47,7 @@ fn program(minis: &Minis, name: &str, lines: &str) {
 /// A Mac that has what is needed, and nothing done.
 fn fresh() -> Minis {
     let minis = Minis::free();
-    minis.pack_tailscale("build/tailscale.tar.gz", "1.96.5");
+    builders::pack(&minis, "build/tailscale.tar.gz", &archive::tailscale("1.96.5"));
     program(&minis, "node_exporter", "version=1.8.2");
     minis
 }
@@ -222,19 +222,11 @@ fn what_may_cut_its_own_tunnel_is_refused() {
     minis.destroy();
 }
 
-/// Puts the modules of the examples beside the configuration.
-fn take_modules(minis: &Minis) {
-    for name in ["log-shipper", "node-exporter"] {
-        let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/modules").join(name);
-        let text = fs::read_to_string(from.join("main.fleet.hcl")).unwrap();
-        minis.site.write(&format!("modules/{name}/main.fleet.hcl"), &text);
-    }
-}
-
 #[test]
 fn modules_that_are_off_leave_nothing() {
     let minis = fresh();
-    take_modules(&minis);
+    builders::copy_module(&minis, "log-shipper");
+    builders::copy_module(&minis, "node-exporter");
     program(&minis, "log-shipper", "version=1");
     fs::create_dir_all(minis.path("/usr/local/bin")).unwrap();
     for log in ["tailscaled", "fleet-node-exporter", "log-shipper"] {

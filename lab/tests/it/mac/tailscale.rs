@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use fleet_lab::mac::{Mac, sign};
+use fleet_lab::mac::{Mac, archive, sign};
 use fleet_lab::machine::Machine;
 use fleet_lab::tailnet::{AUTH_KEY, CLIENT_SECRET};
 
@@ -28,14 +28,9 @@ impl Bench {
         let mac = world.free_mac(1).await;
         let bench = Bench { world, mac };
         fs::create_dir_all(bench.mac.root().join("usr/local/bin")).unwrap();
-        for (name, lines) in
-            [("tailscale", "version=1.96.5"), ("tailscaled", "version=1.96.5\nis=tailscaled")]
-        {
-            bench.put(
-                &format!("/usr/local/bin/{name}"),
-                sign(format!("#!lab-program\n{lines}\n").as_bytes(), name),
-                0o755,
-            );
+        for (name, mode, program) in archive::tailscale("1.96.5") {
+            let name = name.rsplit('/').next().unwrap();
+            bench.put(&format!("/usr/local/bin/{name}"), program, mode);
         }
         let words =
             ["/usr/local/bin/tailscaled", "--state=/var/lib/tailscale/tailscaled.state", "--port=41641"];

@@ -327,7 +327,8 @@ mod tests {
     #[test]
     fn who_listens_where_is_what_counts() {
         let sound = Output { stdout: b"age 01:00\ncdhash aa\n".to_vec(), ..Output::default() };
-        let binary = SignedBinary { cdhash: Some("aa".into()), ..sample().binary() };
+        let mut binary = sample().binary();
+        binary.cdhash = Some("aa".into());
         let check = |listens: &[&str], tailnet: Option<&str>, expected: &str| {
             let listens: Vec<String> = listens.iter().map(|place| (*place).to_owned()).collect();
             let tailnet = tailnet.map(str::to_owned);

@@ -90,9 +90,9 @@ if ! fits; then
   if ! up "$name" "$tags" "--auth-key=file:$staged"; then
     failure=$said
     # A key that is refused puts out whom the tailnet knows.
-    # cure known-comes-back
+    # cure known-needs-no-key
     if [ "$known" = true ]; then up "$name" "$advertised" || :; fi
-    # end known-comes-back
+    # end known-needs-no-key
     refused "$failure"
   fi
 elif [ -n "$failure" ]; then

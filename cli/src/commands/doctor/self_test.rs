@@ -1,7 +1,7 @@
 //! `fleet doctor --self-test`: every question of every kind, tried on one host.
 
 use fleet_engine::encode::safe_to_print;
-use fleet_engine::host::reach::{Over, Ssh};
+use fleet_engine::host::reach::{CONFIRM_WITHIN, Over, Ssh};
 use fleet_engine::host::{Reach, ledger};
 use fleet_engine::registry::trial::{Outcome, Ran, Trial};
 use fleet_engine::resource::Error;
@@ -107,6 +107,7 @@ fn somewhere(env: &Env, args: &DoctorArgs, user: &str, address: &str) -> Result<
         ledger: ledger::PATH.to_owned(),
         lineage: None,
         sudo_password: None,
+        confirm_within: CONFIRM_WITHIN,
     })
 }
 

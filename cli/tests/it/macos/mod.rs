@@ -6,7 +6,8 @@
 //! 4. [`pf`]: the packet filter
 //! 5. [`login`] and [`login_incidents`]: who is logged in, who may become root, and how a Mac is set
 //! 6. [`builders`]: Tart, Homebrew, Xcode, runners, and the modules that put them together
-//! 7. [`doctor`]: the bad states that hosts are known to get into, by their names
+//! 7. [`tailscale`]: Tailscale, exporters, and the modules that go with them
+//! 8. [`doctor`]: the bad states that hosts are known to get into, by their names
 //!
 //! ## How a test uses them
 //!
@@ -33,5 +34,6 @@ mod login;
 mod login_incidents;
 pub(crate) mod minis;
 mod pf;
+mod tailscale;
 
 pub(crate) use minis::Minis;

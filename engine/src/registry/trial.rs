@@ -21,6 +21,9 @@ use crate::provider::{Ask, Readers};
 use crate::resource::{At, Error};
 use crate::schema::{Catalog, Place, Sort};
 
+/// A kind, and what is asked for it; or why nothing can be.
+type Question = (String, Result<(Ask, Probe), Error>);
+
 /// What came of the questions of one kind.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trial {
@@ -72,7 +75,7 @@ impl Trial {
 impl Registry {
     /// Asks a host all that kinds on hosts can ask, and says what was understood. An error means that nobody answered.
     pub async fn try_questions(&self, reach: &Reach) -> Result<Vec<Trial>, Error> {
-        let questions: Vec<(String, Result<(Ask, Probe), Error>)> = self
+        let questions: Vec<Question> = self
             .examples()
             .into_iter()
             .map(|(kind, ask)| (kind.clone(), self.question(&kind, ask)))

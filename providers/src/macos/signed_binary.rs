@@ -5,7 +5,7 @@ use fleet_engine::attributes::Misfit;
 use fleet_engine::host::probe::Output;
 use fleet_engine::host::step::{self, Keep, LocalFile};
 use fleet_engine::host::{Act, Bytes, Content, HostKind, Operand, Probe, Reply, Step, Tool};
-use fleet_engine::resource::{At, Change, Error, Resource};
+use fleet_engine::resource::{At, Change, Edge, Error, Resource};
 
 use crate::cure;
 use crate::host::common::{asked, check_path, is_another, normal_digest, path_of, regular};
@@ -81,6 +81,10 @@ impl Resource for SignedBinary {
         self.mode = mode::normal(&self.mode)?;
         self.source_sha256 = self.source_sha256.as_deref().map(normal_digest).transpose()?;
         super::no_wish_for_trouble(self.trouble.as_ref())
+    }
+
+    fn edges() -> &'static [Edge] {
+        &[Edge::After("host_directory")]
     }
 }
 

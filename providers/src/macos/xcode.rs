@@ -3,7 +3,7 @@
 use fleet_derive::Schema;
 use fleet_engine::attributes::Misfit;
 use fleet_engine::host::{Act, Bytes, Content, HostKind, Probe, Reply, Step, Tool};
-use fleet_engine::resource::{At, Change, Error, Resource};
+use fleet_engine::resource::{At, Change, Edge, Error, Resource};
 use plist::Value;
 
 use super::{no_wish_for_trouble, text_of};
@@ -63,6 +63,10 @@ impl Resource for Xcode {
             return Err(Misfit::new("path", "an application is needed, such as \"/Applications/Xcode.app\""));
         }
         no_wish_for_trouble(self.trouble.as_ref())
+    }
+
+    fn edges() -> &'static [Edge] {
+        &[Edge::After("macos_sudoers")]
     }
 }
 

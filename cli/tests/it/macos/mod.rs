@@ -1,11 +1,13 @@
 //! Kinds on Macs of the lab, from end to end.
 //!
-//! 1. [`minis`]: Macs that are on, and a directory with a configuration for them
+//! 1. [`minis`]: Macs that are on, and a directory with a configuration for them; [`rented`]: the same with Macs that come out of
+//!    a vendor's pool
 //! 2. [`incidents`]: every known incident, from the broken host to the empty plan
 //! 3. [`launchd`]: services and signed binaries
 //! 4. [`pf`]: the packet filter
 //! 5. [`login`] and [`login_incidents`]: who is logged in, who may become root, and how a Mac is set
 //! 6. [`builders`]: Tart, Homebrew, Xcode, runners, and the modules that put them together
+//! 7. [`full`]: all of it on one Mac; [`mac_ci`]: the three fleets of `examples/fleets/mac-ci`
 //!
 //! ## How a test uses them
 //!
@@ -25,11 +27,14 @@
 //! that is started anew waits for real seconds then: tests with reboots take [`Pace::Times`].
 
 pub(crate) mod builders;
+mod full;
 mod incidents;
 mod launchd;
 mod login;
 mod login_incidents;
+mod mac_ci;
 pub(crate) mod minis;
 mod pf;
+pub(crate) mod rented;
 
 pub(crate) use minis::Minis;

@@ -132,7 +132,7 @@ impl Scenario {
         }
         if let Some(refused) = self.section("refused") {
             place.configure(refused);
-            check_fails(place.fleet(&["apply", "--auto-approve"]), self.key("fails").unwrap());
+            check_fails(&place.fleet(&["apply", "--auto-approve"]), self.key("fails").unwrap());
         }
         let wish = self.section("wish").or_else(|| self.section("first")).unwrap();
         place.configure(wish);
@@ -141,7 +141,7 @@ impl Scenario {
             assert!(plan.contains(words), "the plan does not say `{words}`: {plan}");
         }
         if let Some(words) = self.key("password fails") {
-            check_fails(place.fleet(&["apply", "--auto-approve"]), words);
+            check_fails(&place.fleet(&["apply", "--auto-approve"]), words);
             place.site().write("sudo", PASSWORD);
         }
         let before = registrations(place);
@@ -159,7 +159,7 @@ impl Scenario {
                     applied.ok();
                     place.check_converged("changed");
                 }
-                Some(words) => check_fails(applied, words),
+                Some(words) => check_fails(&applied, words),
             }
             self.check(place, "kept");
             place.configure(wish);
@@ -179,7 +179,7 @@ impl Scenario {
 
 /// It failed, and said so in these words.
 #[track_caller]
-fn check_fails(ran: Ran, words: &str) {
+fn check_fails(ran: &Ran, words: &str) {
     let told = format!("{}{}", ran.stdout, ran.stderr);
     assert!(ran.exit == Exit::Failed && told.contains(words), "it does not fail with `{words}`: {told}");
 }
@@ -215,7 +215,7 @@ trait Place {
         let minis = self.minis();
         let pace = minis.clock.pace();
         minis.clock.set_pace(Pace::Manual);
-        check_fails(self.fleet(&["plan"]), words);
+        check_fails(&self.fleet(&["plan"]), words);
         minis.clock.set_pace(pace);
         minis.wait(minis.clock.advance(Duration::from_secs(61)));
         let gets_in = || minis.by_hand_within(1, "true").status == Some(0);

@@ -171,7 +171,7 @@ impl Scenario {
     /// Root finds on the Mac what a section says.
     fn check(&self, place: &dyn Place, section: &str) {
         if let Some(script) = self.section(section) {
-            let said = place.as_root(script);
+            let said = place.as_root(&format!("set -e\n{script}"));
             assert_eq!(said.status, Some(0), "{said:?}");
         }
     }

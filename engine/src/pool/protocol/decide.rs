@@ -4,7 +4,6 @@ use super::command::{End, Loss, Surprise, Why};
 use super::machine::{At, Change, Now, Process, View, Whose};
 use super::notes::{Method, Names, Stage, Write};
 use super::rules::Guard;
-use crate::cure;
 use crate::host::Holding;
 use crate::pool::Status;
 
@@ -156,7 +155,7 @@ impl Process {
         let is_new = self.progress.epoch.as_ref() != Some(&view.epoch);
         match self.progress.stage {
             Stage::Claiming | Stage::Retiring => self.acquire(view, Holding::Claiming),
-            Stage::Owned if cure::is_there("claim-again") => {
+            Stage::Owned => {
                 self.memory.surprise =
                     Some(if is_new { Surprise::Reinstalled } else { Surprise::LedgerRemoved });
                 self.progress.stage = Stage::Claiming;

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use fleet_lab::mac::{archive, sign};
 
-use super::{Minis, builders};
+use super::{Minis, builders, doctor};
 
 /// One incident.
 #[derive(Debug, Default)]
@@ -96,9 +96,16 @@ impl Scenario {
         for words in self.all("plan says") {
             assert!(plan.contains(words), "the plan does not say `{words}`: {plan}");
         }
+        let findings = self.all("finding");
+        if !findings.is_empty() {
+            doctor::check_found(&minis, &findings);
+        }
         let before = registrations(&minis);
         minis.apply();
         minis.check_converged("healed");
+        if !findings.is_empty() {
+            doctor::check_well(&minis);
+        }
         if let Some(most) = self.all("registers").first() {
             assert!(registrations(&minis) - before <= most.parse().unwrap(), "it was registered again");
         }
@@ -184,6 +191,12 @@ incidents! {
     unsigned_program,
     vm_nat_lost,
     xcode_missing,
+}
+
+/// The bad states that are found in some incident.
+pub(super) fn findings() -> BTreeSet<String> {
+    let scenarios = NAMES.iter().map(|name| Scenario::read(&name.replace('_', "-")));
+    scenarios.flat_map(|it| it.all("finding").into_iter().map(str::to_owned).collect::<Vec<_>>()).collect()
 }
 
 #[test]

@@ -36,7 +36,7 @@ enum Inbox {
 /// What is wanted of a host.
 enum Request {
     Ask(Asked),
-    Work(Doing),
+    Work(Box<Doing>),
     Line(oneshot::Sender<Result<Line, Error>>),
 }
 
@@ -54,7 +54,7 @@ impl Host {
 
     pub(crate) async fn work(&self, work: Work, holder: Holder) -> Result<Reply, Error> {
         let (answer, answered) = oneshot::channel();
-        self.send(Request::Work(Doing::new(work, holder, answer)));
+        self.send(Request::Work(Box::new(Doing::new(work, holder, answer))));
         answered.await.unwrap_or_else(|_| Err(closed()))
     }
 
@@ -114,7 +114,7 @@ async fn run(mut session: Session, mut inbox: UnboundedReceiver<Request>) {
                 }
                 Request::Work(doing) => {
                     bytes += doing.size();
-                    works.push(doing);
+                    works.push(*doing);
                 }
                 Request::Line(answer) => lines.push(answer),
             }

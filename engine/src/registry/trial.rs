@@ -1,7 +1,6 @@
 //! Every question that kinds ask of hosts, tried on one host: on the examples of their manual, in one round trip. It
 //! changes nothing, as a plan does not.
 
-use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -12,6 +11,7 @@ use fleet_syntax::Sources;
 use super::Registry;
 use crate::address::Item;
 use crate::config::load;
+use crate::config::values::{Given, values};
 use crate::expand::{ArgumentsOnly, Depth, Surroundings, Symbols, expand};
 use crate::host::probe::{Answer, Output, Read};
 use crate::host::{Probe, Reach, Reply};
@@ -161,11 +161,14 @@ impl Registry {
     /// The arguments of the first thing of a kind in a configuration.
     fn declared_in(&self, sort: Sort, kind: &str, text: &str) -> Option<Value> {
         let outside = Memory::new().file("main.fleet.hcl", text);
-        let (config, _) = load(&outside, Path::new("."), &mut Sources::default());
+        let (root, mut sources) = (Path::new("."), Sources::default());
+        let (config, _) = load(&outside, root, &mut sources);
+        let given = Given { partial: true, ..Given::default() };
+        let (inputs, _) = values(&config.root().variables, &given, &outside, root, &mut sources);
         let surroundings = Surroundings {
             catalog: self,
             outside: &outside,
-            inputs: HashMap::new(),
+            inputs: inputs.iter().map(|(name, value)| (name.clone(), value.clone())).collect(),
             secrets: &Symbols,
             depth: Depth::Instances,
         };

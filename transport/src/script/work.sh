@@ -362,7 +362,8 @@ whose() {
 
 # Writes a ledger that is ours anew, with our number: path, number, and how far the claim is if that is another than before.
 anew() {
-  t=$1.raised-$2
+  # The shell of the user and that of root may come here at once.
+  t=$1.raised-$2-$$
   while IFS= read -r l; do
     case $l in
       'fence '*) l="fence $2" ;;
@@ -435,7 +436,7 @@ release() {
         # Another claim is not given back. Who does not know the installation wants to hear of it.
         [ -n "$6" ] || refused "$1"
       else
-        rm -rf -- "$1.d" "$1".up-* && rm -f -- "$1.unconfirmed" "$1"
+        rm -rf -- "$1.d" "$1".up-* "$1".raised-* && rm -f -- "$1.unconfirmed" "$1"
       fi
       ;;
     stale) refused "$1" ;;

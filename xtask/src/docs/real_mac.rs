@@ -63,7 +63,7 @@ pub(super) fn page() -> String {
                     format!("`{command}` ({})", files.iter().cloned().collect::<Vec<_>>().join(", "))
                 };
                 let works: Vec<String> = commands.works.iter().map(work).collect();
-                let _ = write!(page, "{gap}- works: {}\n", works.join("; "));
+                let _ = writeln!(page, "{gap}- works: {}", works.join("; "));
             }
         }
     }

@@ -82,14 +82,14 @@ impl Reader {
                 ' ' | '\t' => self.at += 1,
                 '#' => {
                     while self.peek(0).is_some_and(|c| c != '\n') {
-                        self.at += 1
+                        self.at += 1;
                     }
                 }
                 '\\' if self.peek(1) == Some('\n') => self.at += 2,
                 ';' if self.peek(1) == Some(';') => {
                     self.end(&mut command);
                     if let Some(case) = cases.last_mut() {
-                        *case = Case::Pattern
+                        *case = Case::Pattern;
                     }
                     self.at += 2;
                     starts = true;
@@ -114,7 +114,7 @@ impl Reader {
                 }
                 ')' if cases.last() == Some(&Case::Pattern) => {
                     if let Some(case) = cases.last_mut() {
-                        *case = Case::Body
+                        *case = Case::Body;
                     }
                     self.at += 1;
                     starts = true;
@@ -131,7 +131,7 @@ impl Reader {
                 }
                 '<' | '>' => {
                     while matches!(self.peek(0), Some('<' | '>' | '&' | ' ')) {
-                        self.at += 1
+                        self.at += 1;
                     }
                     self.word();
                 }
@@ -145,7 +145,7 @@ impl Reader {
                         (Some(Case::Pattern), _) => {}
                         (Some(Case::Subject), "in") => {
                             if let Some(case) = cases.last_mut() {
-                                *case = Case::Pattern
+                                *case = Case::Pattern;
                             }
                         }
                         (Some(Case::Subject), _) => {}

@@ -131,7 +131,7 @@ fn the_laws_hold_for_every_kind_on_its_example() {
 #[test]
 fn data_is_read_and_changes_nothing() {
     let all = examples(Sort::Data);
-    assert_eq!(all.len(), 3);
+    assert_eq!(all.len(), 4);
     for (kind, text) in all {
         let world = World::new(&text);
         assert_eq!(world.run("apply").ok().lines().next(), Some("No changes."), "{kind}");

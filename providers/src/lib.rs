@@ -11,6 +11,7 @@ pub mod core;
 pub mod cure;
 pub mod github;
 pub mod host;
+pub mod kubernetes;
 pub mod macos;
 mod mode;
 pub mod scaleway;
@@ -18,6 +19,7 @@ pub mod scaleway;
 pub use self::core::Core;
 pub use self::github::Github;
 pub use self::host::{Host, Static};
+pub use self::kubernetes::Kubernetes;
 pub use self::macos::Macos;
 pub use self::scaleway::Scaleway;
 
@@ -28,6 +30,7 @@ pub fn builtin(directory: PathBuf, environment: &BTreeMap<String, String>) -> Re
     let registry = host::reach::with_reach(backends::with_backends(Registry::new()));
     let registry = registry.with_entry(Sort::Pool, "scaleway", scaleway::pool::pool());
     registry
+        .with(Kubernetes::new(directory.clone(), environment))
         .with(Core::new(directory))
         .with(Host)
         .with(Static)

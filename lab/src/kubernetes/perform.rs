@@ -353,6 +353,9 @@ fn put_field(map: &mut Value, name: &str, value: Value) {
 impl Turn<'_> {
     pub(super) fn json(&self) -> Result<Value, Refusal> {
         let body = &self.request.body;
+        if self.request.content_type.contains("protobuf") {
+            return Err(Refusal::unsupported(&self.request.content_type));
+        }
         serde_json::from_slice(body)
             .map_err(|error| Refusal::bad_request(format!("the body is no JSON: {error}")))
     }

@@ -192,6 +192,13 @@ impl Looking {
         }
     }
 
+    /// What the clock of the server shows.
+    pub(super) async fn now(&self) -> Result<SystemTime, Error> {
+        let answer =
+            self.call("cannot see the version of the server", Method::GET, "/version", "", None).await;
+        Ok(answer.map_err(Error::from)?.1)
+    }
+
     /// All objects of a kind that a selector takes, page after page. A list that the server has forgotten in its middle
     /// is begun anew.
     pub(super) async fn list(

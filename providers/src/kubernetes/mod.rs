@@ -2,7 +2,7 @@
 //!
 //! 1. [`settings`]: which cluster, and as whom; [`client`]: the two sides of its API; [`refusal`]: what its errors mean
 //! 2. [`json`]: objects as values; [`owned`]: which of their fields are ours, and what is in them
-//! 3. [`account`]: accounts with a token, which several kinds make
+//! 3. [`account`]: accounts with a token, which several kinds make; [`drain`]: how a Node is emptied
 //! 4. kinds and data, one file each
 
 use std::collections::BTreeMap;
@@ -13,12 +13,21 @@ use fleet_engine::kind::{Data, Kind, Of};
 use fleet_engine::provider::Provider;
 use fleet_engine::resource::Error;
 
+mod account;
+mod bootstrap_token;
+mod capi_connection;
 mod client;
+mod drain;
+mod egress_service;
 mod json;
 mod manifest;
+mod node;
+mod node_identity;
+mod object;
 mod owned;
 mod refusal;
 mod settings;
+mod stuck_pods;
 
 pub use client::{Acting, Looking};
 pub use settings::Settings;
@@ -52,8 +61,16 @@ impl Provider for Kubernetes {
     type Settings = Settings;
     type Reader = Looking;
     type Writer = Acting;
-    const KINDS: &'static [&'static dyn Kind<Looking, Acting>] = &[&Of::<manifest::Manifest>::KIND];
-    const DATA: &'static [&'static dyn Data<Looking>] = &[];
+    const KINDS: &'static [&'static dyn Kind<Looking, Acting>] = &[
+        &Of::<bootstrap_token::BootstrapToken>::KIND,
+        &Of::<capi_connection::CapiConnection>::KIND,
+        &Of::<egress_service::EgressService>::KIND,
+        &Of::<manifest::Manifest>::KIND,
+        &Of::<node::Node>::KIND,
+        &Of::<node_identity::NodeIdentity>::KIND,
+        &Of::<stuck_pods::StuckPods>::KIND,
+    ];
+    const DATA: &'static [&'static dyn Data<Looking>] = &[&Of::<object::Object>::KIND];
 
     async fn reader(&self, settings: Settings) -> Result<Looking, Error> {
         Ok(self.connect(settings).await?.looking)

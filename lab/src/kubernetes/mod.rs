@@ -333,6 +333,13 @@ fn first_objects(books: &mut Books, now: Time) -> String {
             books.put(kind, namespace);
         }
     }
+    // The server itself, as pods reach it.
+    if let Some(kind) = Kind::named("Service") {
+        let metadata = json!({ "name": "kubernetes", "namespace": "default", "uid": books.uid(), "creationTimestamp": stamp(now) });
+        let ports = json!([{ "name": "https", "port": 443, "protocol": "TCP", "targetPort": 6443 }]);
+        let spec = json!({ "type": "ClusterIP", "clusterIP": "10.96.0.1", "ports": ports, "sessionAffinity": "None" });
+        books.put(kind, json!({ "apiVersion": "v1", "kind": "Service", "metadata": metadata, "spec": spec }));
+    }
     let token = books.secret();
     let groups = vec![MASTERS.to_owned(), "system:authenticated".to_owned()];
     let admin =

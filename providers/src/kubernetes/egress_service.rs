@@ -95,6 +95,20 @@ impl EgressService {
         self.namespace.clone().unwrap_or_else(|| looking.namespace.to_string())
     }
 
+    /// Makes it, with what the operator will write over, and nothing that is ours.
+    async fn make(&self, writer: &Acting, namespace: &str) -> Result<(), Error> {
+        let first = json!({
+            "apiVersion": "v1", "kind": "Service", "metadata": { "name": self.name, "namespace": namespace },
+            "spec": { "type": "ExternalName", "externalName": PLACEHOLDER },
+        });
+        match writer.create(&services().all(Some(namespace)), &first, ONCE).await {
+            Ok(_) => Ok(()),
+            // Somebody made it meanwhile.
+            Err(Refusal::Failed(error)) if error.message.contains("already exists") => Ok(()),
+            Err(refusal) => Err(refusal.into()),
+        }
+    }
+
     /// What is ours of it.
     fn object(&self) -> Json {
         let ports: Vec<Json> = self
@@ -127,18 +141,15 @@ impl ApiKind for EgressService {
     async fn apply(self, writer: &Acting, _: Change<EgressService>) -> Result<EgressService, Error> {
         let namespace = self.namespace(&writer.looking);
         let place = services().one(&namespace, &self.name);
-        if writer.looking.get(&place).await?.is_none() {
-            let mut first = self.object();
-            first["metadata"]["namespace"] = json!(namespace);
-            first["spec"]["externalName"] = json!(PLACEHOLDER);
-            match writer.create(&services().all(Some(&namespace)), &first, ONCE).await {
-                // Somebody made it meanwhile.
-                Ok(_) => {}
-                Err(Refusal::Failed(error)) if error.message.contains("already exists") => {}
-                Err(refusal) => return Err(refusal.into()),
+        match writer.looking.get(&place).await? {
+            None => self.make(writer, &namespace).await?,
+            // Ports of others would stay between ours, and lead there under the same names.
+            Some(live) if self.read(&namespace, &live, &writer.looking.manager).ports != self.ports => {
+                let ports = self.object()["spec"].clone();
+                writer.merge(&place, &json!({ "spec": ports })).await.map_err(Error::from)?;
             }
+            Some(_) => {}
         }
-        // What was made with it is ours from now on.
         let made = writer.apply(&place, &self.object(), true).await.map_err(Error::from)?;
         let uid = Some(text(&made, &["metadata", "uid"]).to_owned());
         Ok(EgressService { namespace: Some(namespace), uid, ..self })

@@ -5,6 +5,8 @@
 //! `broken.rs`.
 
 mod broken;
+mod kinds;
+mod kubectl;
 mod manifest;
 
 use std::path::PathBuf;

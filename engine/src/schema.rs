@@ -6,6 +6,7 @@ use std::sync::Arc;
 use fleet_lang::{Entries, Type, Value};
 
 use crate::attributes::Misfit;
+use crate::finding::Known;
 use crate::resource::Edge;
 
 /// The arguments and nested blocks of something.
@@ -108,6 +109,8 @@ pub struct Entry {
     pub id: Option<&'static str>,
     /// What it comes before or after, where no reference says so.
     pub edges: &'static [Edge],
+    /// The known bad states that it can find in what it observed.
+    pub detects: &'static [&'static Known],
     /// What is wrong with its arguments, as far as they are known and the schema cannot say.
     pub check: Option<fn(&Value) -> Vec<Misfit>>,
 }
@@ -163,6 +166,7 @@ impl Entry {
             rehearses: false,
             id: None,
             edges: &[],
+            detects: &[],
             check: None,
         }
     }

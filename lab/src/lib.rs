@@ -26,6 +26,7 @@ mod remote;
 pub mod runners;
 pub mod scaleway;
 mod serve;
+pub mod tailnet;
 mod world;
 
 pub use control::{CatalogueEdit, Move, ServerEdit};

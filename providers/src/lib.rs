@@ -15,6 +15,7 @@ pub mod kubernetes;
 pub mod macos;
 mod mode;
 pub mod scaleway;
+pub mod tailscale;
 
 pub use self::core::Core;
 pub use self::github::Github;
@@ -22,6 +23,7 @@ pub use self::host::{Host, Static};
 pub use self::kubernetes::Kubernetes;
 pub use self::macos::Macos;
 pub use self::scaleway::Scaleway;
+pub use self::tailscale::Tailscale;
 
 /// All providers that come with fleet. Relative paths in their arguments start at `directory`; what their settings leave
 /// out may stand in environment variables.
@@ -36,5 +38,6 @@ pub fn builtin(directory: PathBuf, environment: &BTreeMap<String, String>) -> Re
         .with(Static)
         .with(Macos)
         .with(Github)
+        .with(Tailscale)
         .with(Scaleway::new(environment))
 }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use fleet_engine::finding::table;
 use fleet_engine::host::reach::Secret;
 use fleet_engine::resource::Error;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -57,6 +58,12 @@ impl Sudo {
         Error::permanent(format!("it cannot be seen without root, and root takes a password here{why}"))
             .help("let the user of the connection use `sudo` without a password; planning never sends one")
             .needs_root()
+            .known(&table::ROOT_NEEDS_PASSWORD)
+    }
+
+    /// What is known of it by another connection: a password that was tried is not tried again.
+    pub(crate) fn elsewhere(&self) -> Sudo {
+        Sudo { password: self.password.clone(), ..Sudo::default() }
     }
 
     /// The shell is of no use any more.

@@ -4,9 +4,10 @@ use std::marker::PhantomData;
 
 use fleet_lang::Value;
 
-use super::{HostData, HostKind, Probe, Reply, Step};
+use super::{HostData, HostKind, Probe, Reply, Revert, Step};
 use crate::attributes::Misfit;
-use crate::kind::{describe, normalize, typed, upgrade};
+use crate::finding::Finding;
+use crate::kind::{describe, findings, normalize, typed, upgrade};
 use crate::resource::{At, Change, Disruption, Error, Touch};
 use crate::schema::{Entry, Place};
 
@@ -30,6 +31,12 @@ pub trait HostThing: Send + Sync {
     /// See [`Resource::disrupts`](crate::resource::Resource::disrupts).
     fn disrupts(&self, touch: Touch<'_>) -> Disruption;
 
+    /// See [`Resource::findings`](crate::resource::Resource::findings).
+    fn findings(&self, observed: &Value) -> Vec<Finding> {
+        let _ = observed;
+        Vec::new()
+    }
+
     /// Whether it is the machine of a slot, which a vendor knows too.
     fn is_machine(&self) -> bool {
         false
@@ -46,6 +53,12 @@ pub trait HostThing: Send + Sync {
 
     /// See [`HostKind::remove`].
     fn remove(&self, observed: &Value) -> Result<Vec<Step>, Error>;
+
+    /// See [`HostKind::cuts_access`].
+    fn cuts_access(&self, object: &Value, is_removed: bool) -> Result<Option<Revert>, Error> {
+        let _ = (object, is_removed);
+        Ok(None)
+    }
 
     /// See [`HostKind::left`].
     fn left(&self, observed: &Value, reply: &Reply) -> Result<Option<Value>, Error>;
@@ -112,6 +125,10 @@ impl<K: HostKind> HostThing for OnHost<K> {
         K::disrupts(touch)
     }
 
+    fn findings(&self, observed: &Value) -> Vec<Finding> {
+        findings::<K>(observed)
+    }
+
     fn probe(&self, at: &At<Value>) -> Result<Probe, Error> {
         K::probe(&typed::<K>(at.clone())?)
     }
@@ -126,6 +143,10 @@ impl<K: HostKind> HostThing for OnHost<K> {
 
     fn remove(&self, observed: &Value) -> Result<Vec<Step>, Error> {
         K::remove(K::from_value(observed)?)
+    }
+
+    fn cuts_access(&self, object: &Value, is_removed: bool) -> Result<Option<Revert>, Error> {
+        Ok(K::from_value(object)?.cuts_access(is_removed))
     }
 
     fn left(&self, observed: &Value, reply: &Reply) -> Result<Option<Value>, Error> {

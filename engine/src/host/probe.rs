@@ -63,6 +63,12 @@ pub enum Tool {
     LaunchctlDisabled,
     /// What runs for a service: how long already, and the hash of its code signature.
     ServiceProcess,
+    /// `lsof`: who listens at a port, and at which addresses.
+    Listeners,
+    /// `tailscale status`: what a host is in its tailnet; and of its settings, whether it takes the routes of others.
+    TailscaleStatus,
+    /// `tailscale ip -4`: the address that a host has in its tailnet.
+    TailscaleAddress,
     /// `codesign -v`: whether the code signature of a file is sound.
     CodesignVerify,
     /// `codesign -d`: the code signature of a file.
@@ -295,6 +301,48 @@ impl Probe {
 }
 
 impl Tool {
+    /// All of them.
+    pub const ALL: &[Tool] = &[
+        Tool::Scutil,
+        Tool::Launchctl,
+        Tool::LaunchctlDisabled,
+        Tool::ServiceProcess,
+        Tool::CodesignVerify,
+        Tool::CodesignDisplay,
+        Tool::Health,
+        Tool::Sysctl,
+        Tool::Uname,
+        Tool::SwVers,
+        Tool::Id,
+        Tool::PfInfo,
+        Tool::PfReferences,
+        Tool::PfRules,
+        Tool::PfNat,
+        Tool::PfTables,
+        Tool::PfAnchorRules,
+        Tool::PfAnchorNat,
+        Tool::PfAnchorTables,
+        Tool::PfAnchorTable,
+        Tool::Uid,
+        Tool::SudoRules,
+        Tool::Defaults,
+        Tool::DefaultsOfHost,
+        Tool::Modified,
+        Tool::Pmset,
+        Tool::Dns,
+        Tool::SoftwareUpdate,
+        Tool::Spotlight,
+        Tool::ApplicationFirewall,
+        Tool::Vlans,
+        Tool::NetworkService,
+        Tool::ApfsVolumes,
+        Tool::Volume,
+        Tool::TartVersion,
+        Tool::XcodeSelected,
+        Tool::XcodeLicence,
+        Tool::RunnerService,
+    ];
+
     /// The program and its arguments, with `{}` where an operand stands. Operands without a place of their own come last.
     #[must_use]
     pub fn line(self) -> &'static str {
@@ -302,7 +350,12 @@ impl Tool {
             Tool::Scutil => "scutil --get",
             Tool::Launchctl => "launchctl print",
             Tool::LaunchctlDisabled => "launchctl print-disabled",
-            Tool::ServiceProcess | Tool::TartVersion | Tool::RunnerService => "sh -c",
+            Tool::ServiceProcess
+            | Tool::TartVersion
+            | Tool::RunnerService
+            | Tool::Listeners
+            | Tool::TailscaleStatus
+            | Tool::TailscaleAddress => "sh -c",
             Tool::XcodeSelected => "xcode-select -p",
             Tool::XcodeLicence => "xcodebuild -license check",
             Tool::CodesignVerify => "codesign -v",
@@ -357,6 +410,9 @@ impl Tool {
             Tool::ServiceProcess => Some(include_str!("service_process.sh")),
             Tool::TartVersion => Some(include_str!("tart_version.sh")),
             Tool::RunnerService => Some(include_str!("runner_service.sh")),
+            Tool::Listeners => Some(include_str!("listeners.sh")),
+            Tool::TailscaleStatus => Some(include_str!("tailscale_status.sh")),
+            Tool::TailscaleAddress => Some(include_str!("tailscale_address.sh")),
             _ => None,
         }
     }
@@ -445,6 +501,21 @@ mod tests {
         for other in ["", "-w", "--set", "kern.hostname=x", "a\nb", "a\0"] {
             assert!(Operand::new(other).is_err(), "{other}");
         }
+    }
+
+    #[test]
+    fn all_tools_are_listed() {
+        let text = include_str!("probe.rs");
+        let (_, text) = text.split_once("pub enum Tool {\n").unwrap();
+        let (text, _) = text.split_once("\n}\n").unwrap();
+        let declared: Vec<&str> = text
+            .lines()
+            .map(str::trim)
+            .filter_map(|line| line.strip_suffix(','))
+            .filter(|it| !it.starts_with("//"))
+            .collect();
+        let listed: Vec<String> = Tool::ALL.iter().map(|tool| format!("{tool:?}")).collect();
+        assert_eq!(listed, declared);
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use fleet_derive::Schema;
 use fleet_engine::attributes::Misfit;
+use fleet_engine::finding::{Finding, Known, Sign, detected_by, in_trouble, table};
 use fleet_engine::host::step::{self, Keep};
 use fleet_engine::host::{Act, Bytes, Content, HostKind, Operand, Probe, Reply, Step, Tool};
 use fleet_engine::resource::{At, Change, Disruption, Edge, Error, Resource, Touch};
@@ -79,6 +80,9 @@ const REFUSED: &str = "the password is sealed: macOS refused it, and put `<seale
 const GONE: &str = "loginwindow is gone: it was hung up on, and launchd does not start it again by itself";
 /// There is no session.
 const NOBODY: &str = "nobody is logged in at the screen";
+/// Which bad states these are.
+const SIGNS: [Sign; 3] =
+    [(REFUSED, &table::SEALED_PASSWORD), (GONE, &table::LOGINWINDOW_GONE), (NOBODY, &table::NO_AQUA_SESSION)];
 /// What macOS and the vendor put in the place of a password.
 const SEALED: &str = "<sealed>";
 /// Combined with the bytes of the password, over and over.
@@ -86,6 +90,7 @@ const CIPHER: [u8; 11] = [0x7d, 0x89, 0x52, 0x23, 0xd2, 0xbc, 0xdd, 0xea, 0xa3, 
 
 impl Resource for AutoLogin {
     const NAME: &'static str = "macos_auto_login";
+    const DETECTS: &'static [&'static Known] = &detected_by(&SIGNS);
 
     fn normalize(&mut self) -> Result<(), Misfit> {
         Operand::new(self.user.as_str()).map_err(|misfit| Misfit { attribute: "user".into(), ..misfit })?;
@@ -113,6 +118,10 @@ impl Resource for AutoLogin {
         }
         self.mode = mode::normal(&self.mode)?;
         Ok(())
+    }
+
+    fn findings(&self) -> Vec<Finding> {
+        in_trouble(&SIGNS, self.trouble.as_deref())
     }
 
     fn disrupts(touch: Touch<'_>) -> Disruption {

@@ -4,10 +4,13 @@ use std::net::Ipv4Addr;
 
 use fleet_derive::Schema;
 use fleet_engine::attributes::Misfit;
-use fleet_engine::host::{Act, Bytes, HostKind, Probe, Reply, Step};
+use fleet_engine::finding::{Finding, Known};
+use fleet_engine::host::{Act, Bytes, HostKind, Probe, Reply, Revert, Step};
 use fleet_engine::resource::{At, Change, Edge, Error, Resource};
 
-use super::pf_parts::{APPLES, Anchor, arm, check_name, normal_net, normal_nets, only_wish};
+use super::pf_parts::{
+    APPLES, Anchor, DETECTS, arm, check_name, findings, normal_net, normal_nets, only_wish,
+};
 use crate::host::common::{is_another, named};
 
 /// Who may log in to a Mac by SSH: those of the tailnet, of some networks, and whoever was logged in when it was made.
@@ -94,6 +97,7 @@ const RULES: [&str; 5] = [
 
 impl Resource for PfSshGuard {
     const NAME: &'static str = "macos_pf_ssh_guard";
+    const DETECTS: &'static [&'static Known] = &DETECTS;
 
     fn normalize(&mut self) -> Result<(), Misfit> {
         check_name("name", &self.name, 60)?;
@@ -112,6 +116,10 @@ impl Resource for PfSshGuard {
             ("evaluated", self.evaluated),
             ("at_boot", self.at_boot),
         ])
+    }
+
+    fn findings(&self) -> Vec<Finding> {
+        findings(&self.path(), self.intact, self.evaluated, self.enabled)
     }
 
     fn edges() -> &'static [Edge] {
@@ -172,6 +180,10 @@ impl HostKind for PfSshGuard {
 
     fn remove(observed: PfSshGuard) -> Result<Vec<Step>, Error> {
         Ok(vec![Anchor(&observed.path()).disarm(tables().iter())])
+    }
+
+    fn cuts_access(&self, _: bool) -> Option<Revert> {
+        Some(Anchor(&self.path()).revert(tables().iter()))
     }
 }
 

@@ -2,6 +2,7 @@
 
 use fleet_derive::Schema;
 use fleet_engine::attributes::Misfit;
+use fleet_engine::finding::{Finding, Known, table};
 use fleet_engine::host::probe::Output;
 use fleet_engine::host::step::{self, Keep, LocalFile};
 use fleet_engine::host::{Act, Bytes, Content, HostKind, Operand, Probe, Reply, Step, Tool};
@@ -55,7 +56,7 @@ pub(super) struct SignedBinary {
     /// The SHA-256 of `source`: as it was published, or `filesha256` of its path. A file that was not put there by fleet
     /// has none, whatever stands in it.
     #[fleet(required)]
-    source_sha256: Option<String>,
+    pub(super) source_sha256: Option<String>,
     /// The permission bits, in octal.
     #[fleet(default = "0755")]
     mode: String,
@@ -66,21 +67,26 @@ pub(super) struct SignedBinary {
     #[fleet(default = "wheel")]
     group: String,
     /// What is wrong with its signature. It is found out and mended, and cannot be wished for.
-    trouble: Option<String>,
+    pub(super) trouble: Option<String>,
     /// The hash of its code signature, which every other program has another of.
     #[fleet(computed, follows = "source_sha256", follows = "trouble")]
-    cdhash: Option<String>,
+    pub(super) cdhash: Option<String>,
 }
 
 impl Resource for SignedBinary {
     const NAME: &'static str = "macos_signed_binary";
     const ID: Option<&'static str> = Some("the path");
+    const DETECTS: &'static [&'static Known] = &[&table::UNSOUND_SIGNATURE];
 
     fn normalize(&mut self) -> Result<(), Misfit> {
         check_path(&self.path)?;
         self.mode = mode::normal(&self.mode)?;
         self.source_sha256 = self.source_sha256.as_deref().map(normal_digest).transpose()?;
         super::no_wish_for_trouble(self.trouble.as_ref())
+    }
+
+    fn findings(&self) -> Vec<Finding> {
+        self.trouble.iter().map(|trouble| table::UNSOUND_SIGNATURE.seen_by(trouble)).collect()
     }
 }
 
@@ -157,6 +163,27 @@ impl HostKind for SignedBinary {
     fn remove(observed: SignedBinary) -> Result<Vec<Step>, Error> {
         let paths = [observed.path.clone(), note(&observed.path)];
         Ok(paths.map(|path| Step::new(Act::Remove { path }).as_root()).into())
+    }
+}
+
+impl SignedBinary {
+    /// A program that is a part of another kind: root's, and for everybody to run.
+    pub(super) fn part(path: &str, source: Option<String>, source_sha256: Option<String>) -> SignedBinary {
+        SignedBinary {
+            path: path.to_owned(),
+            source,
+            source_sha256,
+            mode: "0755".to_owned(),
+            owner: "root".to_owned(),
+            group: "wheel".to_owned(),
+            trouble: None,
+            cdhash: None,
+        }
+    }
+
+    /// Whether it belongs to whom another does, with the same permissions.
+    pub(super) fn is_kept_like(&self, other: &SignedBinary) -> bool {
+        (&self.mode, &self.owner, &self.group) == (&other.mode, &other.owner, &other.group)
     }
 }
 

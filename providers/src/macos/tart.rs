@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use fleet_derive::Schema;
 use fleet_engine::attributes::Misfit;
+use fleet_engine::finding::{Finding, Known, table};
 use fleet_engine::host::probe::{Found, What};
 use fleet_engine::host::step::{Keep, LocalFile};
 use fleet_engine::host::{Act, Bytes, Content, HostKind, Output, Probe, Read, Reply, Step, Tool};
@@ -71,6 +72,7 @@ pub(super) struct Tart {
 
 impl Resource for Tart {
     const NAME: &'static str = "macos_tart";
+    const DETECTS: &'static [&'static Known] = &[&table::TART_CANNOT_START, &table::TART_WRAPPER];
 
     fn normalize(&mut self) -> Result<(), Misfit> {
         self.source_sha256 = self.source_sha256.as_deref().map(normal_digest).transpose()?;
@@ -78,6 +80,14 @@ impl Resource for Tart {
             return Err(Misfit::new("wait", "0 to 86400 seconds are possible"));
         }
         no_wish_for_trouble(self.trouble.as_ref())
+    }
+
+    fn findings(&self) -> Vec<Finding> {
+        let known = |trouble: &str| match trouble.starts_with(UNABLE) {
+            true => &table::TART_CANNOT_START,
+            false => &table::TART_WRAPPER,
+        };
+        self.trouble.iter().map(|trouble| known(trouble).seen_by(trouble)).collect()
     }
 
     fn disrupts(_: Touch<'_>) -> Disruption {

@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use fleet_lab::mac::sign;
+use fleet_lab::mac::{archive, sign};
 
-use super::{Minis, builders};
+use super::{Minis, builders, doctor};
 
 /// One incident.
 #[derive(Debug, Default)]
@@ -75,6 +75,9 @@ impl Scenario {
         for (path, text) in self.files("on the mac") {
             minis.put(path, sign(text.trim_end().as_bytes(), "a.out"), 0o755);
         }
+        for (path, version) in self.files("tailscale") {
+            builders::pack(&minis, path, &archive::tailscale(version.trim()));
+        }
         if self.says("\"./modules/tart-kubelet\"") {
             builders::copy_module(&minis, "tart-kubelet");
         }
@@ -93,9 +96,16 @@ impl Scenario {
         for words in self.all("plan says") {
             assert!(plan.contains(words), "the plan does not say `{words}`: {plan}");
         }
+        let findings = self.all("finding");
+        if !findings.is_empty() {
+            doctor::check_found(&minis, &findings);
+        }
         let before = registrations(&minis);
         minis.apply();
         minis.check_converged("healed");
+        if !findings.is_empty() {
+            doctor::check_well(&minis);
+        }
         if let Some(most) = self.all("registers").first() {
             assert!(registrations(&minis) - before <= most.parse().unwrap(), "it was registered again");
         }
@@ -152,12 +162,15 @@ incidents! {
     bootout_race,
     crash_loop,
     disabled_service,
+    expired_tailscale_key,
     hand_edited_property_list,
     kubelet_flag_lost,
     loginwindow_gone,
     lost_vlan,
+    missing_tailscale_tags,
     no_op_kickstart,
     no_usr_local_bin,
+    node_exporter_public,
     overwritten_in_place,
     packer_not_found,
     pf_anchor_flushed,
@@ -171,10 +184,19 @@ incidents! {
     runner_loaded_over_ssh,
     runner_token_refused,
     sealed_password,
+    tailscale_name_taken,
+    tailscale_own_tunnel,
+    tailscale_state_missing,
     tart_under_vms,
     unsigned_program,
     vm_nat_lost,
     xcode_missing,
+}
+
+/// The bad states that are found in some incident.
+pub(super) fn findings() -> BTreeSet<String> {
+    let scenarios = NAMES.iter().map(|name| Scenario::read(&name.replace('_', "-")));
+    scenarios.flat_map(|it| it.all("finding").into_iter().map(str::to_owned).collect::<Vec<_>>()).collect()
 }
 
 #[test]

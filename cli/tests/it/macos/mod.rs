@@ -6,6 +6,8 @@
 //! 4. [`pf`]: the packet filter
 //! 5. [`login`] and [`login_incidents`]: who is logged in, who may become root, and how a Mac is set
 //! 6. [`builders`]: Tart, Homebrew, Xcode, runners, and the modules that put them together
+//! 7. [`tailscale`]: Tailscale, exporters, and the modules that go with them
+//! 8. [`doctor`]: the bad states that hosts are known to get into, by their names
 //!
 //! ## How a test uses them
 //!
@@ -25,11 +27,13 @@
 //! that is started anew waits for real seconds then: tests with reboots take [`Pace::Times`].
 
 pub(crate) mod builders;
+mod doctor;
 mod incidents;
 mod launchd;
 mod login;
 mod login_incidents;
 pub(crate) mod minis;
 mod pf;
+mod tailscale;
 
 pub(crate) use minis::Minis;

@@ -89,6 +89,9 @@ async fn begin(options: &Options, directory: &Path) -> Result<Started, Error> {
     world.build_all(!resumed).await;
     let cluster =
         Cluster::begin(world.clock.clone(), options.seed, directory, durable).await.map_err(failed)?;
+    if let Some(kubelets) = options.factory.kubelets() {
+        cluster.keep_nodes_of(kubelets);
+    }
     let api = TcpListener::bind("127.0.0.1:0").await.map_err(failed)?;
     let control = TcpListener::bind("127.0.0.1:0").await.map_err(failed)?;
     let url = |listener: &TcpListener| Ok(format!("http://{}", listener.local_addr()?));

@@ -149,7 +149,7 @@ impl Cluster {
             }),
         };
         disk::replace(&Cluster::kubeconfig_in(directory), cluster.kubeconfig().as_bytes())?;
-        cluster.changed();
+        cluster.tend_at(cluster.inside.clock.time().after(LAG));
         tokio::spawn(serve::serve(listener, identity.acceptor, cluster.clone()));
         Ok(cluster)
     }
@@ -278,19 +278,17 @@ impl Cluster {
 
     /// After each change: whoever watches is woken, and what happens by itself will happen.
     fn changed(&self) {
-        let (version, kept) = {
-            let books = locked(&self.inside.books);
-            let kept = self.inside.kept.as_ref().map(|path| disk::replace_json(path, &*books));
-            (books.version(), kept)
-        };
+        let books = locked(&self.inside.books);
+        let version = books.version();
+        if !self.inside.version.send_if_modified(|last| std::mem::replace(last, version) != version) {
+            return;
+        }
+        let kept = self.inside.kept.as_ref().map(|path| disk::replace_json(path, &*books));
+        drop(books);
         if let Some(Err(error)) = kept {
             tracing::error!("the objects of the cluster cannot be written down: {error}");
         }
-        if self.inside.version.send_if_modified(|last| std::mem::replace(last, version) != version)
-            || version == 0
-        {
-            self.tend_at(self.inside.clock.time().after(LAG));
-        }
+        self.tend_at(self.inside.clock.time().after(LAG));
     }
 
     fn tend_at(&self, time: Time) {

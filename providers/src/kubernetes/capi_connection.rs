@@ -45,7 +45,7 @@ pub(super) struct CapiConnection {
     #[fleet(default = true)]
     complete: bool,
     /// The kubeconfig that is in the Secret.
-    #[fleet(computed, secret)]
+    #[fleet(computed, secret, follows = "complete", follows = "server")]
     kubeconfig: Option<String>,
 }
 

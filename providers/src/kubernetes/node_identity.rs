@@ -46,7 +46,7 @@ pub(super) struct NodeIdentity {
     /// The server that the kubeconfig names; the one that fleet talks to if it is left out.
     server: Option<String>,
     /// The kubeconfig of the account.
-    #[fleet(computed, secret)]
+    #[fleet(computed, secret, follows = "token", follows = "server")]
     kubeconfig: Option<String>,
 }
 

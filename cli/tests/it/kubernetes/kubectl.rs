@@ -12,7 +12,7 @@ fn get_describe_patch_delete_and_apply() {
         let words: Vec<&str> = ["-n", &*name].iter().chain(words).copied().collect();
         cluster.kubectl(&words)
     };
-    assert!(cluster.kubectl(&["version", "--short"]).contains("Server Version"));
+    assert!(cluster.kubectl(&["version"]).contains("Server Version"));
     assert!(cluster.kubectl(&["api-resources"]).contains("configmaps"));
     assert!(cluster.kubectl(&["get", "namespaces"]).contains(&name));
 

@@ -7,6 +7,7 @@
 mod broken;
 mod kinds;
 mod kubectl;
+mod macs;
 mod manifest;
 
 use std::path::PathBuf;
@@ -159,7 +160,7 @@ impl Cluster {
         let plan = self.plan(&[]);
         let steps = plan["steps"].as_array().unwrap().iter();
         let changes = steps.flat_map(|step| step["changes"].as_array().cloned().unwrap_or_default());
-        changes.map(|change| change["name"].as_str().unwrap_or_default().to_owned()).collect()
+        changes.map(|change| change["attribute"].as_str().unwrap_or_default().to_owned()).collect()
     }
 
     #[track_caller]

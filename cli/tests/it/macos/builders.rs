@@ -70,7 +70,7 @@ pub(crate) fn copy_module(minis: &Minis, name: &str) {
     minis.site.write(&format!("modules/{name}/main.fleet.hcl"), &text);
 }
 
-fn ready() -> Minis {
+pub(crate) fn ready() -> Minis {
     let minis = Minis::free();
     prepare(&minis);
     minis

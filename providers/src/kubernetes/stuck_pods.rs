@@ -4,6 +4,7 @@ use std::time::{Duration, SystemTime};
 
 use fleet_derive::Schema;
 use fleet_engine::attributes::Misfit;
+use fleet_engine::finding::{Finding, Known, table};
 use fleet_engine::resource::{ApiKind, At, Change, Error, Resource};
 use futures_util::future::join_all;
 use serde_json::{Value as Json, json};
@@ -42,6 +43,13 @@ pub(super) struct StuckPods {
 impl Resource for StuckPods {
     const NAME: &'static str = "kubernetes_stuck_pods";
     const LIVES_IN_STATE: bool = true;
+    const DETECTS: &'static [&'static Known] = &[&table::PODS_HELD];
+
+    fn findings(&self) -> Vec<Finding> {
+        let told = || format!("the finalizer `{}` holds {}", self.finalizer, self.stuck.join(", "));
+        let found = (!self.stuck.is_empty()).then(|| table::PODS_HELD.seen_by(told()));
+        found.into_iter().collect()
+    }
 
     fn normalize(&mut self) -> Result<(), Misfit> {
         if !self.finalizer.contains('/') {

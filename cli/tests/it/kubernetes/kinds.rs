@@ -361,6 +361,7 @@ fn pods_that_nobody_lets_go_are_found_and_set_free() {
     std::thread::sleep(std::time::Duration::from_millis(1500));
     let plan = cluster.plan(&[]);
     assert!(plan.to_string().contains(&format!("{name}/stuck")), "{plan}");
+    assert_eq!(plan["findings"][0]["name"], super::FOUND_THERE);
     cluster.run("apply").ok();
     let left = cluster.object("pod", "stuck").unwrap();
     assert_eq!(left["metadata"]["finalizers"], json!(["example.com/other"]), "only that one");

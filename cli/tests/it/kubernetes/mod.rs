@@ -21,6 +21,9 @@ use serde_json::{Value as Json, json};
 
 use crate::support::{Ran, Site, providers};
 
+/// The known bad state that is found in a cluster.
+pub(crate) const FOUND_THERE: &str = "pods-held-by-a-lost-agent";
+
 /// Tells the namespaces of this run apart.
 static NAMESPACES: AtomicU32 = AtomicU32::new(0);
 

@@ -33,7 +33,7 @@ pub(super) async fn rehearse(
                 severity: Severity::Error,
                 summary: "would be refused".into(),
                 detail: format!("{}.", chain(&error)),
-                span: step.declared_at.clone(),
+                span: step.declared_at,
                 related: Vec::new(),
                 address: Some(address.to_string()),
                 help: error.help.clone(),

@@ -39,7 +39,7 @@ pub(super) struct CapiConnection {
     #[fleet(replace, optional_computed)]
     namespace: Option<String>,
     /// The server that the kubeconfig names; the address of the Service `kubernetes` if it is left out.
-    #[fleet(optional_computed)]
+    #[fleet(optional_computed, follows = "complete")]
     server: Option<String>,
     /// Whether the account, its role and the Secret are there and fit together.
     #[fleet(default = true)]

@@ -8,7 +8,6 @@ use fleet_engine::schema::Sort;
 
 mod backends;
 pub mod core;
-pub mod cure;
 pub mod github;
 pub mod host;
 pub mod kubernetes;
@@ -16,6 +15,8 @@ pub mod macos;
 mod mode;
 pub mod scaleway;
 pub mod tailscale;
+
+pub use fleet_engine::cure;
 
 pub use self::core::Core;
 pub use self::github::Github;

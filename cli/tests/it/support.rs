@@ -77,15 +77,31 @@ impl Site {
         self.run_with(&args, Box::new(io::BufReader::new(answers)))
     }
 
+    /// The same in an environment that holds more than HOME.
+    pub(crate) fn fleet_in(&self, environment: &BTreeMap<String, String>, args: &[&str]) -> Ran {
+        self.run_in(environment, args, Box::new(io::Cursor::new(String::new())))
+    }
+
     fn run(&self, args: &[&str], input: &str) -> Ran {
         self.run_with(args, Box::new(io::Cursor::new(input.to_owned())))
     }
 
     fn run_with(&self, args: &[&str], stdin: Box<dyn io::BufRead + Send>) -> Ran {
+        self.run_in(&BTreeMap::new(), args, stdin)
+    }
+
+    fn run_in(
+        &self,
+        environment: &BTreeMap<String, String>,
+        args: &[&str],
+        stdin: Box<dyn io::BufRead + Send>,
+    ) -> Ran {
         let (stdout, stderr) = (Shared::default(), Shared::default());
+        let mut vars = environment.clone();
+        vars.insert("HOME".to_owned(), self.path().display().to_string());
         let env = Env {
             cwd: self.path().to_path_buf(),
-            vars: [("HOME".to_owned(), self.path().display().to_string())].into(),
+            vars,
             stdin,
             stdout: Box::new(stdout.clone()),
             stderr: Output::new(stderr.clone()),

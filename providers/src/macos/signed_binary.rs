@@ -6,7 +6,7 @@ use fleet_engine::finding::{Finding, Known, table};
 use fleet_engine::host::probe::Output;
 use fleet_engine::host::step::{self, Keep, LocalFile};
 use fleet_engine::host::{Act, Bytes, Content, HostKind, Operand, Probe, Reply, Step, Tool};
-use fleet_engine::resource::{At, Change, Error, Resource};
+use fleet_engine::resource::{At, Change, Edge, Error, Resource};
 
 use crate::cure;
 use crate::host::common::{asked, check_path, is_another, normal_digest, path_of, regular};
@@ -87,6 +87,10 @@ impl Resource for SignedBinary {
 
     fn findings(&self) -> Vec<Finding> {
         self.trouble.iter().map(|trouble| table::UNSOUND_SIGNATURE.seen_by(trouble)).collect()
+    }
+
+    fn edges() -> &'static [Edge] {
+        &[Edge::After("host_directory")]
     }
 }
 

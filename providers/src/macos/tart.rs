@@ -97,6 +97,8 @@ impl Resource for Tart {
     fn edges() -> &'static [Edge] {
         // What is started by a service may start VMs.
         &[
+            Edge::After("macos_sudoers"),
+            Edge::After("host_directory"),
             Edge::After("macos_pf_anchor"),
             Edge::Before("macos_launchd_service"),
             Edge::Before("github_runner"),

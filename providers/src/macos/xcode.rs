@@ -4,7 +4,7 @@ use fleet_derive::Schema;
 use fleet_engine::attributes::Misfit;
 use fleet_engine::finding::{Finding, Known, table};
 use fleet_engine::host::{Act, Bytes, Content, HostKind, Probe, Reply, Step, Tool};
-use fleet_engine::resource::{At, Change, Error, Resource};
+use fleet_engine::resource::{At, Change, Edge, Error, Resource};
 use plist::Value;
 
 use super::{no_wish_for_trouble, text_of};
@@ -69,6 +69,10 @@ impl Resource for Xcode {
 
     fn findings(&self) -> Vec<Finding> {
         self.trouble.iter().map(|trouble| table::XCODE_MISSING.seen_by(trouble)).collect()
+    }
+
+    fn edges() -> &'static [Edge] {
+        &[Edge::After("macos_sudoers")]
     }
 }
 

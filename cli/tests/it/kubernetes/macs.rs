@@ -55,7 +55,7 @@ fn a_mac_is_a_node_as_long_as_its_agent_has_authority() {
     lab.kubernetes().keep_nodes_of(minis.kubelets());
     minis.site.write("kubeconfig", &lab.kubernetes().kubeconfig());
     minis.site.write("cluster.fleet.hcl", CLUSTER);
-    copy_module(&minis, "tart-kubelet");
+    copy_module(&minis.site, "tart-kubelet");
     minis.site.write("build/tart-kubelet", "");
     let program = sign(b"#!lab-program\nversion=1\nlistens=8081\nneeds=/var/lib/tart-userdata\n", "a.out");
     fs::write(minis.site.path().join("build/tart-kubelet"), program).unwrap();

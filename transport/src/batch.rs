@@ -109,10 +109,12 @@ pub(crate) fn hold(holder: &Holder, slot: &str) -> Hold {
     Hold { lineage: one_line(&holder.lineage), slot: one_line(slot), fence: holder.fence }
 }
 
-/// Answers all of them. Those that could cut the host off go alone, after all others.
+/// Answers all of them. Those that could cut the host off go alone, after all others; nothing below another root can.
 pub(crate) async fn serve(session: &mut Session, asks: Vec<Asked>, works: Vec<Doing>) {
-    let (guarded, works): (Vec<Doing>, Vec<Doing>) =
-        works.into_iter().partition(|doing| doing.work.revert.is_some() && !doing.work.steps.is_empty());
+    let runs_from_here = session.reach.root.is_empty();
+    let (guarded, works): (Vec<Doing>, Vec<Doing>) = works
+        .into_iter()
+        .partition(|doing| runs_from_here && doing.work.revert.is_some() && !doing.work.steps.is_empty());
     together(session, asks, works).await;
     for mut doing in guarded {
         let (work, holder) = (std::mem::take(&mut doing.work), doing.holder.clone());

@@ -38,7 +38,7 @@ table! {
         name: "changed-host-key",
         seen: "The host proves who it is by another key than the one that is pinned.",
         why: "It was installed anew behind our back, or somebody else answers at its address.",
-        cure: Cure::Person("compare the fingerprint with what the host shows itself, then add `--accept-host-key SLOT`"),
+        cure: Cure::Person("compare the fingerprint with what the host shows itself, then accept the new key as it is said there"),
     };
 
     /// Another state holds the host.

@@ -21,6 +21,9 @@ use crate::provider::{Ask, Readers};
 use crate::resource::{At, Error};
 use crate::schema::{Catalog, Place, Sort};
 
+/// A kind, and what is asked for it; or why nothing can be.
+type Question = (String, Result<(Ask, Probe), Error>);
+
 /// What came of the questions of one kind.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trial {
@@ -56,14 +59,8 @@ pub struct Ran {
     pub status: i32,
     /// The first line of what it complained about.
     pub complaint: Option<String>,
-}
-
-impl Ran {
-    /// Whether the program is not there, or cannot be run.
-    #[must_use]
-    pub fn is_missing(&self) -> bool {
-        matches!(self.status, 126 | 127)
-    }
+    /// Whether a program of the system is not there, or cannot be run. What a script of ours looks for may be missing.
+    pub is_missing: bool,
 }
 
 impl Trial {
@@ -71,7 +68,7 @@ impl Trial {
     #[must_use]
     pub fn is_well(&self) -> bool {
         let understood = matches!(self.outcome, Outcome::Found | Outcome::Absent | Outcome::Skipped);
-        understood && !self.commands.iter().any(Ran::is_missing)
+        understood && !self.commands.iter().any(|ran| ran.is_missing)
     }
 }
 
@@ -188,6 +185,7 @@ impl Registry {
 
 /// The command of a question, and how it ended.
 fn ran(read: &Read, answer: &Answer) -> Option<Ran> {
+    let is_script = matches!(read, Read::Tool(tool, _) if tool.script().is_some());
     let command = match read {
         Read::Tool(tool, operands) => {
             let words = tool.words(operands);
@@ -201,7 +199,8 @@ fn ran(read: &Read, answer: &Answer) -> Option<Ran> {
     let Answer::Output(Output { status, stderr, .. }) = answer else { return None };
     let complaint = String::from_utf8_lossy(stderr);
     let complaint = complaint.lines().map(str::trim).find(|line| !line.is_empty()).map(str::to_owned);
-    Some(Ran { command, status: *status, complaint })
+    let is_missing = !is_script && matches!(status, 126 | 127);
+    Some(Ran { command, status: *status, complaint, is_missing })
 }
 
 /// A value with something of the right type in the place of what is not known: only whether answers are understood matters.

@@ -6,7 +6,7 @@ mod slow;
 
 use std::fmt::Write as _;
 use std::fs;
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -201,6 +201,12 @@ impl Sshd {
         self.directory.path().join(name)
     }
 
+    /// How often it said that it listens at its address.
+    fn starts(&self) -> usize {
+        let said = format!("Server listening on 127.0.0.1 port {}.", self.port);
+        self.log().matches(&said).count()
+    }
+
     /// Starts the server and waits until it answers.
     fn run(&mut self) {
         let program = program().expect(MISSING);
@@ -211,6 +217,7 @@ impl Sshd {
             if self.port == 0 {
                 self.port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
             }
+            let before = self.starts();
             let mut keeper = Command::new("/bin/sh")
                 .args([
                     "-c",
@@ -233,7 +240,8 @@ impl Sshd {
                 if keeper.try_wait().unwrap().is_some() {
                     break;
                 }
-                if TcpStream::connect(("127.0.0.1", self.port)).is_ok() {
+                // Whether somebody answers there says nothing: it may be another server, or the one who asks.
+                if self.starts() > before {
                     self.keeper = Some(keeper);
                     return;
                 }

@@ -153,12 +153,13 @@ arm() {
   here=$(printf %s "$R" | sed "s/'/'\\\\''/g")
   printf "R='%s'\n%s\n" "$here" "$watch" >"$guard/watch"
   outlive_power || refuse "$daemon cannot be written, so that nothing was changed"
-  noted "$name" "$name		"
   mkdir -- "$armed"
   leave wait || {
     rm -rf -- "$armed"
     refuse "nobody could be left on the host to undo the change, so that it was not made"
   }
+  # Not before somebody sees to its end: whoever waits for that would wait for ever.
+  noted "$name" "$name		"
 }
 
 # Which of the two comes first has the mark, and the other finds none.

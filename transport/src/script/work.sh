@@ -479,7 +479,8 @@ take_over() {
 listed() {
   case " $I " in *" ${4:--} "*) return 0 ;; esac
   if [ ! -d "$1" ]; then
-    mkdir -- "$1" && chmod 755 "$1" || return
+    # The shell of the user and that of root may come here at once.
+    mkdir -m 755 -- "$1" 2>/dev/null || [ -d "$1" ] || mkdir -- "$1" || return
   fi
   t=$1/$2
   if [ -e "$t" ] || [ -L "$t" ]; then new "$t"; fi

@@ -24,10 +24,6 @@ pub(super) const BUILT_IN: &[&str] = &[
 
 /// All programs, in the order of their names.
 pub(super) const FACTS: &[Fact] = &[
-    unix(
-        "/bin/sh",
-        "A POSIX shell that runs what it reads; the login shell of the user (zsh) is never relied on. On macOS it is bash in the mode of a POSIX shell.",
-    ),
     unix("awk", "`-v`, `sub`, `split`, fields by white space."),
     macos(
         "brew",
@@ -47,6 +43,7 @@ pub(super) const FACTS: &[Fact] = &[
     ),
     unix("cp", "`-p` keeps mode and time."),
     unix("curl", "`-f` fails for answers of 400 and above, `-m` bounds the time; comes with macOS."),
+    unix("date", "`-u` with a format."),
     macos(
         "defaults",
         "`export DOMAIN -` prints an XML property list, an empty one for a domain that is not there; `-currentHost`; `write KEY -bool|-int|-float|-string|-data|-array`, and a property list for what holds others; `read` and `delete` fail if there is no such key. A domain is a name, or a whole path without `.plist`. Writing goes through cfprefsd, so that files are not edited.",
@@ -76,6 +73,7 @@ pub(super) const FACTS: &[Fact] = &[
     ),
     unix("ln", "`-s`; a hard link fails if the name is taken, which is what makes a ledger exclusive."),
     unix("ls", "`-A`."),
+    unix("lsof", "`-nP -iTCP -sTCP:LISTEN` with `-F`: who listens where; comes with macOS."),
     macos("mdutil", "`-s /` says `Indexing enabled` or `Indexing disabled`; `-a -i on|off`."),
     unix("mkdir", "Fails if the name is taken; `-p`."),
     unix(
@@ -90,8 +88,14 @@ pub(super) const FACTS: &[Fact] = &[
         "networksetup",
         "`-listVLANs` (lines `VLAN User Defined Name:`, `Parent Device:`, `Device (\"Hardware\" Port):`, `Tag:`), `-createVLAN NAME PARENT TAG`, `-deleteVLAN`, `-setdhcp` and `-getinfo` of the service, which is called `NAME Configuration` since Tahoe.",
     ),
+    macos(
+        "node_exporter",
+        "Of Prometheus: `--web.listen-address`, `--collector.disable-defaults` and `--collector.NAME`.",
+    ),
     unix("od", "`-An -v -tx1`."),
     unix("openssl", "`dgst -sha256 -r`, only where there is neither `sha256sum` nor `shasum`."),
+    unix("paste", "`-s -d`."),
+    unix("perl", "`POSIX::setsid`, where there is no `setsid`; comes with macOS."),
     macos(
         "pfctl",
         "`-s info` starts with `Status: Enabled`; `-s References` lists tokens; `-E` takes one and prints `Token : N`, `-X N` gives it back; `-s rules`, `-s nat`, `-s Tables` with and without `-a ANCHOR`; `-v -s Tables` has flags first, of which the second is `p` for a table that persists; `-t TABLE -T show|kill`; `-f` loads, `-n` only checks. An anchor counts only if the main ruleset calls it, as a line `anchor \"NAME\" all` shows; Apple's own calls `com.apple/*`. Defining a table that persists fails with `Resource busy`, and no flush removes one. All of it takes root.",
@@ -115,7 +119,11 @@ pub(super) const FACTS: &[Fact] = &[
         "`--get HostName|LocalHostName|ComputerName` fails if there is none; `--set`; `--dns` prints resolvers in blocks with `domain` and `nameserver[N]`.",
     ),
     unix("sed", "Basic regular expressions, `-n`, `p`, `d`, several expressions by `-e`."),
-    unix("sh", "Runs the scripts of tools that take several programs."),
+    unix("setsid", "Starts what outlives its session; macOS has none, and takes `perl`."),
+    unix(
+        "sh",
+        "A POSIX shell that runs what it reads; the login shell of the user (zsh) is never relied on. On macOS it is bash in the mode of a POSIX shell.",
+    ),
     unix("sha256sum", "Where there is one; macOS has `shasum`."),
     unix("shasum", "`-a 256`; comes with macOS."),
     macos("shutdown", "`-r now` starts the Mac anew."),
@@ -148,6 +156,10 @@ pub(super) const FACTS: &[Fact] = &[
         "`-n kern.bootsessionuuid` is new at every start, `-n kern.boottime` has `sec = N`, `-n hw.…` facts of the hardware.",
     ),
     unix("tail", "`-n`."),
+    macos(
+        "tailscale",
+        "Of the open-source tailscaled: `status --json` (`BackendState`, `Self` with `HostName`, `DNSName`, `Tags`, `TailscaleIPs`, `ID`, and `Health`), `debug prefs` (`RouteAll`), `ip -4`, `up --reset --ssh=false --auth-key=file:PATH`, `logout`.",
+    ),
     unix("tar", "`-x -p -o -f`, from a pipe too; bsdtar on macOS."),
     macos(
         "tart",

@@ -18,6 +18,9 @@ const PLACES: [&str; 3] = ["engine/src/host", "providers/src", "transport/src"];
 /// Scripts that every question goes through, so that a plan runs them too.
 const LOOKING: [&str; 2] = ["loader.sh", "prelude.sh"];
 
+/// A function that is put before a script when it is sent.
+const SENT: &str = "of";
+
 /// So many words of a command are shown.
 const WORDS: usize = 4;
 
@@ -80,7 +83,8 @@ fn programs() -> BTreeMap<String, Commands> {
     }
     let sources = sources();
     // Procedures are put together from several files, and call each other's functions.
-    let known: BTreeSet<String> = sources.iter().flat_map(|(_, script)| functions(script)).collect();
+    let known: BTreeSet<String> =
+        sources.iter().flat_map(|(_, script)| functions(script)).chain([SENT.to_owned()]).collect();
     for (file, script) in &sources {
         let called =
             calls(script).into_iter().filter(|words| is_program(&words[0]) && !known.contains(&words[0]));
@@ -101,7 +105,7 @@ fn programs() -> BTreeMap<String, Commands> {
 fn program_of<'p>(programs: &'p mut BTreeMap<String, Commands>, command: &str) -> &'p mut Commands {
     let word = command.split(' ').next().unwrap_or_default();
     // Whoever goes to the directory of a program calls it from there.
-    let name = word.strip_prefix("./").unwrap_or(word);
+    let name = word.strip_prefix("./").or_else(|| word.strip_prefix("/bin/")).unwrap_or(word);
     programs.entry(name.to_owned()).or_default()
 }
 

@@ -124,6 +124,11 @@ impl Reader {
                     self.at += 1;
                     return;
                 }
+                '<' if self.peek(1) == Some('<') => {
+                    self.at += 2;
+                    let word = self.word().text;
+                    self.skip_document(&word);
+                }
                 '<' | '>' => {
                     while matches!(self.peek(0), Some('<' | '>' | '&' | ' ')) {
                         self.at += 1
@@ -163,6 +168,23 @@ impl Reader {
             }
         }
         self.end(&mut command);
+    }
+
+    /// Takes the lines out that stand there for a command to read, up to the one that ends them.
+    fn skip_document(&mut self, end: &str) {
+        let Some(line) = self.text[self.at..].iter().position(|char| *char == '\n') else { return };
+        let start = self.at + line + 1;
+        let mut next = start;
+        while next < self.text.len() {
+            let length = self.text[next..].iter().position(|char| *char == '\n');
+            let after = length.map_or(self.text.len(), |length| next + length + 1);
+            let is_end = self.text[next..after].iter().collect::<String>().trim_end() == end;
+            next = after;
+            if is_end {
+                break;
+            }
+        }
+        self.text.drain(start..next);
     }
 
     /// A word that is not the first of its command; whether a command follows.
@@ -304,6 +326,7 @@ mod tests {
         check("find . -type f -exec stat -f %N {} + | sort", &["find . -type f", "stat -f %N {} +", "sort"]);
         check("a ${b:-$(c)} $((1 + (2))) 'd e' \"f\\\"g\"", &["a"]);
         check("(cd x && a) </dev/null", &["cd x", "a"]);
+        check("a >b <<END && c\n<!d e>\nEND\nf", &["a", "c", "f"]);
         check("eval \"a \\\"\\${$n}\\\"\"; command -v b", &["a", "eval", "command -v", "b"]);
         check(
             "as_user /bin/sh -c 'cd \"$1\" && ./a b' sh",

@@ -154,7 +154,7 @@ fn print(env: &mut Env, host: &str, trials: &[Trial]) -> Result<(), Failure> {
         let sign = if trial.is_well() { "ok" } else { "!!" };
         let why = why.map(|why| format!(": {}", clean(why))).unwrap_or_default();
         writeln!(env.stdout, "{sign}  {:width$}  {word}{why}", trial.kind)?;
-        for Ran { command, status, complaint } in &trial.commands {
+        for Ran { command, status, complaint, .. } in &trial.commands {
             let said = match (status, complaint) {
                 (0, _) => String::new(),
                 (status, None) => format!("  # {status}"),
@@ -178,7 +178,7 @@ fn print(env: &mut Env, host: &str, trials: &[Trial]) -> Result<(), Failure> {
     let missing: Vec<&str> = trials
         .iter()
         .flat_map(|trial| &trial.commands)
-        .filter(|ran| ran.is_missing())
+        .filter(|ran| ran.is_missing)
         .filter_map(|ran| ran.command.split(' ').next())
         .collect();
     if !missing.is_empty() {

@@ -7,7 +7,6 @@ use fleet_cli::Exit;
 use fleet_lab::machine::Machine;
 
 use super::Minis;
-use super::minis::MAIN;
 
 /// The egress filter of VMs, as a fleet has it.
 const EGRESS: &str = r##"
@@ -295,9 +294,7 @@ const ARRIVAL: &str = "in en0 tcp 203.0.113.7 10.0.0.11:22";
 /// Puts these blocks into the fleet. Its hosts wait for nobody longer than they must.
 fn configure_hasty(minis: &Minis, blocks: &str) {
     minis.configure(blocks);
-    let text = minis.site.read(MAIN);
-    let hasty = "identity = secret.key\n    confirm_within = 10";
-    minis.site.write(MAIN, &text.replace("identity = secret.key", hasty));
+    minis.hasten();
 }
 
 /// The same filter, which cuts nobody off.

@@ -89,8 +89,12 @@ fn a_destroyed_device_leaves_the_mac_as_it_was() {
     minis.put("/var/log/fleet-node-exporter.log", "", 0o644);
     let before = minis.snapshot();
     minis.configure(&format!("{}{}", device(FIELDS), exporter("")));
+    minis.plan();
+    minis.check_same(&before, "planned");
     minis.apply();
+    let made = minis.snapshot();
     minis.check_converged("applied");
+    minis.check_same(&made, "planned again");
     assert_eq!(minis.tailnet().book().devices.len(), 1);
     minis.destroy();
     minis.put("/var/log/tailscaled.log", "", 0o644);

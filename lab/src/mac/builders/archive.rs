@@ -42,6 +42,9 @@ pub fn put(directory: &Path, files: &[Packed]) -> io::Result<()> {
 pub fn pack(archive: &Path, files: &[Packed]) -> io::Result<()> {
     let directory = tempfile::tempdir()?;
     put(directory.path(), files)?;
+    if let Some(parent) = archive.parent() {
+        std::fs::create_dir_all(parent)?;
+    }
     let mut tar = Command::new("tar");
     tar.arg("-czf").arg(archive).arg("-C").arg(directory.path());
     for entry in std::fs::read_dir(directory.path())? {

@@ -72,9 +72,6 @@ impl Trial {
     }
 }
 
-/// A kind, and how an example of it is asked about; or why it cannot be.
-type Question = (String, Result<(Ask, Probe), Error>);
-
 impl Registry {
     /// Asks a host all that kinds on hosts can ask, and says what was understood. An error means that nobody answered.
     pub async fn try_questions(&self, reach: &Reach) -> Result<Vec<Trial>, Error> {

@@ -10,12 +10,15 @@ use foldhash::HashMap;
 use futures_util::future::join_all;
 
 use crate::attributes::{Attributes, Misfit};
+use crate::host::reach::Secret;
 use crate::host::session::OnHosts;
 use crate::host::{Holder, Hosts, Listed};
 use crate::kind::{Data, Kind};
 use crate::pool::vendors::Vendors;
 use crate::pool::{Rule, Vendor, VendorReader};
-use crate::provider::{Ask, HOST, Journal, Provider, ReadBack, Reader, Readers, Session, Writer, Writers};
+use crate::provider::{
+    Ask, HOST, Journal, Provider, ReadBack, Reader, Readers, Session, Standing, Writer, Writers,
+};
 use crate::resource::{BoxFuture, Change, Disruption, Error, Touch};
 use crate::schema::{Catalog, Entry, Place, Sort};
 
@@ -51,7 +54,7 @@ impl Registry {
     #[must_use]
     pub fn with<P: Provider>(mut self, provider: P) -> Registry {
         let provider: Arc<dyn Erased> = Arc::new(Of(provider));
-        let settings = Entry::new(P::Settings::schema(), Place::Api, P::NAME);
+        let settings = Entry { issues: P::ISSUES, ..Entry::new(P::Settings::schema(), Place::Api, P::NAME) };
         self = self.with_entry(Sort::Provider, P::NAME, settings);
         for kind in P::KINDS {
             self = self.with_entry(Sort::Resource, kind.name(), kind.entry(P::NAME));
@@ -91,6 +94,16 @@ impl Registry {
     #[must_use]
     pub fn read_only(self, read_only: bool) -> Registry {
         Registry { read_only, ..self }
+    }
+
+    /// Has a provider issue a secret.
+    pub async fn issue(&self, session: &Session, settings: &Value, request: &str) -> Result<Secret, Error> {
+        self.provider(session)?.issue(settings, request).await
+    }
+
+    /// What the other side says of the credentials of a provider; none if it cannot tell.
+    pub async fn standing(&self, session: &Session, settings: &Value) -> Result<Option<Standing>, Error> {
+        self.provider(session)?.standing(settings).await
     }
 
     /// State may name a provider that this program does not have.
@@ -202,6 +215,8 @@ trait Erased: Send + Sync {
     fn disrupts(&self, kind: &str, touch: Touch<'_>) -> Disruption;
     fn reader<'a>(&'a self, settings: &'a Value) -> BoxFuture<'a, Result<Arc<dyn Reader>, Error>>;
     fn writer<'a>(&'a self, settings: &'a Value) -> BoxFuture<'a, Result<Arc<dyn Writer>, Error>>;
+    fn issue<'a>(&'a self, settings: &'a Value, request: &'a str) -> BoxFuture<'a, Result<Secret, Error>>;
+    fn standing<'a>(&'a self, settings: &'a Value) -> BoxFuture<'a, Result<Option<Standing>, Error>>;
     fn vendor_reader<'a>(
         &'a self,
         settings: &'a Value,
@@ -253,6 +268,14 @@ impl<P: Provider> Erased for Of<P> {
             let handle = self.0.writer(configured::<P>(settings)?).await?;
             Ok(Arc::new(Writing::<P>(handle)) as Arc<dyn Writer>)
         })
+    }
+
+    fn issue<'a>(&'a self, settings: &'a Value, request: &'a str) -> BoxFuture<'a, Result<Secret, Error>> {
+        Box::pin(async move { self.0.issue(configured::<P>(settings)?, request).await })
+    }
+
+    fn standing<'a>(&'a self, settings: &'a Value) -> BoxFuture<'a, Result<Option<Standing>, Error>> {
+        Box::pin(async move { self.0.standing(configured::<P>(settings)?).await })
     }
 
     fn vendor_reader<'a>(
@@ -334,10 +357,10 @@ impl<P: Provider> Writer for Writing<P> {
         wish: Value,
         change: Change<Value>,
         _: Option<Listed>,
-        _: &'a dyn Journal,
+        run: &'a dyn Journal,
     ) -> BoxFuture<'a, Result<(Value, ReadBack), Error>> {
         Box::pin(async move {
-            let made = resource::<P>(kind)?.apply(&self.0, wish, change).await?;
+            let made = resource::<P>(kind)?.apply(&self.0, wish, change, run).await?;
             Ok((made, ReadBack::NotYet))
         })
     }
@@ -347,10 +370,10 @@ impl<P: Provider> Writer for Writing<P> {
         kind: &'a str,
         observed: Value,
         _: Option<Listed>,
-        _: &'a dyn Journal,
+        run: &'a dyn Journal,
     ) -> BoxFuture<'a, Result<ReadBack, Error>> {
         Box::pin(async move {
-            resource::<P>(kind)?.destroy(&self.0, observed).await?;
+            resource::<P>(kind)?.destroy(&self.0, observed, run).await?;
             Ok(ReadBack::NotYet)
         })
     }

@@ -23,6 +23,7 @@ use std::time::Duration;
 use fleet_lang::Value;
 
 use crate::attributes::{Attributes, Misfit};
+use crate::provider::Journal;
 
 /// A future that can be kept without knowing its type.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
@@ -121,6 +122,28 @@ pub trait ApiKind: Resource {
 
     /// Removes what was observed. That it is gone already is success.
     fn destroy(writer: &Self::Writer, observed: Self) -> impl Future<Output = Result<(), Error>> + Send;
+
+    /// [`apply`](ApiKind::apply) of a kind that has to wait for the world for longer than a failed attempt is tried again: it
+    /// is given the time of the run, and may say what went otherwise than wished.
+    fn apply_in_time(
+        self,
+        writer: &Self::Writer,
+        change: Change<Self>,
+        run: &dyn Journal,
+    ) -> impl Future<Output = Result<Self, Error>> + Send {
+        let _ = run;
+        self.apply(writer, change)
+    }
+
+    /// [`destroy`](ApiKind::destroy) of such a kind.
+    fn destroy_in_time(
+        writer: &Self::Writer,
+        observed: Self,
+        run: &dyn Journal,
+    ) -> impl Future<Output = Result<(), Error>> + Send {
+        let _ = run;
+        Self::destroy(writer, observed)
+    }
 }
 
 /// Something that is only read: a kind of `data`.

@@ -108,6 +108,8 @@ pub struct Entry {
     pub edges: &'static [Edge],
     /// What is wrong with its arguments, as far as they are known and the schema cannot say.
     pub check: Option<fn(&Value) -> Vec<Misfit>>,
+    /// Of a provider that issues secrets: why a request cannot be one.
+    pub issues: Option<fn(&str) -> Result<(), String>>,
 }
 
 /// Where a kind lives.
@@ -161,6 +163,7 @@ impl Entry {
             id: None,
             edges: &[],
             check: None,
+            issues: None,
         }
     }
 }

@@ -77,15 +77,30 @@ impl Site {
         self.run_with(&args, Box::new(io::BufReader::new(answers)))
     }
 
+    /// The same with these variables beside HOME.
+    pub(crate) fn fleet_with(&self, vars: &BTreeMap<String, String>, args: &[&str]) -> Ran {
+        self.run_in(vars, args, Box::new(io::empty()))
+    }
+
     fn run(&self, args: &[&str], input: &str) -> Ran {
         self.run_with(args, Box::new(io::Cursor::new(input.to_owned())))
     }
 
     fn run_with(&self, args: &[&str], stdin: Box<dyn io::BufRead + Send>) -> Ran {
+        self.run_in(&BTreeMap::new(), args, stdin)
+    }
+
+    fn run_in(
+        &self,
+        vars: &BTreeMap<String, String>,
+        args: &[&str],
+        stdin: Box<dyn io::BufRead + Send>,
+    ) -> Ran {
         let (stdout, stderr) = (Shared::default(), Shared::default());
+        let home = ("HOME".to_owned(), self.path().display().to_string());
         let env = Env {
             cwd: self.path().to_path_buf(),
-            vars: [("HOME".to_owned(), self.path().display().to_string())].into(),
+            vars: vars.iter().map(|(name, value)| (name.clone(), value.clone())).chain([home]).collect(),
             stdin,
             stdout: Box::new(stdout.clone()),
             stderr: Output::new(stderr.clone()),

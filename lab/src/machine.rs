@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::clock::Clock;
+use crate::runners::Runners;
 
 /// A machine that could not do what it was told, in words.
 #[derive(Clone, Debug, thiserror::Error)]
@@ -21,6 +22,11 @@ pub trait Factory: Send + Sync {
     /// Builds a machine, switched off. What a machine of this id left in the directory when the lab stopped is still
     /// there: it is the disk of the machine, and must not change.
     fn build(&self, blueprint: Blueprint) -> BoxFuture<'_, Result<Arc<dyn Machine>, Failed>>;
+
+    /// The runners that agents on its machines are registered as.
+    fn runners(&self) -> Runners {
+        Runners::default()
+    }
 }
 
 /// What a machine is, for as long as it is there.

@@ -13,6 +13,7 @@ pub mod github;
 pub mod host;
 pub mod macos;
 mod mode;
+pub mod registrar;
 pub mod scaleway;
 
 pub use self::core::Core;
@@ -32,6 +33,6 @@ pub fn builtin(directory: PathBuf, environment: &BTreeMap<String, String>) -> Re
         .with(Host)
         .with(Static)
         .with(Macos)
-        .with(Github)
+        .with(Github::new(environment))
         .with(Scaleway::new(environment))
 }

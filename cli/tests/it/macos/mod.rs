@@ -5,7 +5,7 @@
 //! 3. [`launchd`]: services and signed binaries
 //! 4. [`pf`]: the packet filter
 //! 5. [`login`] and [`login_incidents`]: who is logged in, who may become root, and how a Mac is set
-//! 6. [`builders`]: Tart, Homebrew, Xcode, runners, and the modules that put them together
+//! 6. [`builders`]: Tart, Homebrew, Xcode, runners, and the modules that put them together; [`github`]: runners from both sides
 //!
 //! ## How a test uses them
 //!
@@ -25,6 +25,7 @@
 //! that is started anew waits for real seconds then: tests with reboots take [`Pace::Times`].
 
 pub(crate) mod builders;
+mod github;
 mod incidents;
 mod launchd;
 mod login;

@@ -31,6 +31,9 @@ pub trait Kind<R, W>: Send + Sync {
     /// See [`Resource::disrupts`].
     fn disrupts(&self, touch: Touch<'_>) -> Disruption;
 
+    /// See [`ApiKind::STAYS`].
+    fn stays(&self) -> bool;
+
     /// See [`ApiKind::observe`].
     fn observe<'a>(
         &'a self,
@@ -103,6 +106,10 @@ impl<K: ApiKind> Kind<K::Reader, K::Writer> for Of<K> {
 
     fn disrupts(&self, touch: Touch<'_>) -> Disruption {
         K::disrupts(touch)
+    }
+
+    fn stays(&self) -> bool {
+        K::STAYS
     }
 
     fn observe<'a>(

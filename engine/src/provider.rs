@@ -80,6 +80,12 @@ pub trait Provider: Send + Sync + 'static {
     /// Connects for writing.
     fn writer(&self, settings: Self::Settings) -> impl Future<Output = Result<Self::Writer, Error>> + Send;
 
+    /// What somebody should know of what a reader has seen: a limit that is near, a key that ends soon. Without a full stop.
+    fn warnings(reader: &Self::Reader) -> Vec<String> {
+        let _ = reader;
+        Vec::new()
+    }
+
     /// Issues a secret, such as a token that lets a machine join: asked only while a plan is applied, for a step that needs it.
     fn issue(
         &self,
@@ -213,6 +219,11 @@ pub trait Reader: Send + Sync {
     /// Looks at a batch of things and data of any kinds; answers in the order of the questions. `None` means that it is
     /// not there; data is answered with the arguments and results.
     fn look(&self, batch: Vec<(Arc<str>, Ask)>) -> BoxFuture<'_, Vec<Result<Option<Value>, Error>>>;
+
+    /// What somebody should know of what was seen, although it is as it should be.
+    fn warnings(&self) -> Vec<String> {
+        Vec::new()
+    }
 
     /// What stood before every path on a host when it was looked at; empty for the host itself, and elsewhere.
     fn root(&self) -> String {

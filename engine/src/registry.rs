@@ -325,6 +325,10 @@ impl<P: Provider> Reader for Reading<P> {
             answers.into_iter().map(|answer| answer.unwrap_or_else(missing)).collect()
         })
     }
+
+    fn warnings(&self) -> Vec<String> {
+        P::warnings(&self.0)
+    }
 }
 
 impl<P: Provider> Reading<P> {
@@ -373,8 +377,9 @@ impl<P: Provider> Writer for Writing<P> {
         run: &'a dyn Journal,
     ) -> BoxFuture<'a, Result<ReadBack, Error>> {
         Box::pin(async move {
-            resource::<P>(kind)?.destroy(&self.0, observed, run).await?;
-            Ok(ReadBack::NotYet)
+            let kind = resource::<P>(kind)?;
+            kind.destroy(&self.0, observed, run).await?;
+            Ok(if kind.stays() { ReadBack::Found(None) } else { ReadBack::NotYet })
         })
     }
 }

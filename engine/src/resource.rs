@@ -107,6 +107,9 @@ pub trait ApiKind: Resource {
     /// The provider's handle that can change things. Planning never holds one.
     type Writer: Send + Sync + 'static;
 
+    /// Whether something is still there once it was removed, because there is always one: then it is not looked for.
+    const STAYS: bool = false;
+
     /// Looks at a whole batch. The answers stand in the order of the questions; `None` means that it is not there.
     fn observe(
         reader: &Self::Reader,

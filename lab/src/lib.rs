@@ -27,6 +27,7 @@ mod remote;
 pub mod runners;
 pub mod scaleway;
 mod serve;
+pub mod tailnet;
 pub mod vault;
 pub mod vendors;
 mod world;

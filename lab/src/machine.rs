@@ -11,6 +11,7 @@ use serde_json::Value;
 
 use crate::clock::Clock;
 use crate::runners::Runners;
+use crate::tailnet::Tailnet;
 
 /// A machine that could not do what it was told, in words.
 #[derive(Clone, Debug, thiserror::Error)]
@@ -26,6 +27,11 @@ pub trait Factory: Send + Sync {
     /// The runners that agents on its machines are registered as.
     fn runners(&self) -> Runners {
         Runners::default()
+    }
+
+    /// The tailnet that its machines join.
+    fn tailnet(&self) -> Tailnet {
+        Tailnet::default()
     }
 }
 

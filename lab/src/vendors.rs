@@ -6,6 +6,7 @@ use crate::clock::Clock;
 use crate::desk::{Books, Desk};
 use crate::github::{self, Github};
 use crate::machine::Factory;
+use crate::tailnet::{self, Console};
 use crate::vault::{self, Vault};
 
 /// A vendor: what it knows, and where it is asked.
@@ -22,6 +23,8 @@ pub struct Vendor<B> {
 pub struct Vendors {
     /// GitHub, which keeps the runners of the Macs.
     pub github: Vendor<Github>,
+    /// Tailscale, whose tailnet the Macs join.
+    pub tailscale: Vendor<Console>,
     /// HashiCorp Vault, which keeps secrets.
     pub vault: Vendor<Vault>,
 }
@@ -41,6 +44,7 @@ impl Vendors {
     pub async fn open(factory: &dyn Factory, clock: &Clock) -> io::Result<Vendors> {
         Ok(Vendors {
             github: Vendor::open(Github::new(factory.runners()), clock).await?,
+            tailscale: Vendor::open(Console::new(factory.tailnet()), clock).await?,
             vault: Vendor::open(Vault::default(), clock).await?,
         })
     }
@@ -50,6 +54,8 @@ impl Vendors {
         let variables = [
             ("GITHUB_API_URL", self.github.desk.url()),
             ("GITHUB_TOKEN", github::TOKEN),
+            ("TAILSCALE_API_KEY", tailnet::API_KEY),
+            ("TAILSCALE_BASE_URL", self.tailscale.desk.url()),
             ("VAULT_ADDR", self.vault.desk.url()),
             ("VAULT_TOKEN", vault::ROOT_TOKEN),
         ];

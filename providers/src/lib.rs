@@ -15,12 +15,14 @@ pub mod macos;
 mod mode;
 pub mod registrar;
 pub mod scaleway;
+pub mod tailscale;
 
 pub use self::core::Core;
 pub use self::github::Github;
 pub use self::host::{Host, Static};
 pub use self::macos::Macos;
 pub use self::scaleway::Scaleway;
+pub use self::tailscale::Tailscale;
 
 /// All providers that come with fleet. Relative paths in their arguments start at `directory`; what their settings leave
 /// out may stand in environment variables.
@@ -34,5 +36,6 @@ pub fn builtin(directory: PathBuf, environment: &BTreeMap<String, String>) -> Re
         .with(Static)
         .with(Macos)
         .with(Github::new(environment))
+        .with(Tailscale::new(environment))
         .with(Scaleway::new(environment))
 }

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use fleet_lab::clock::Pace;
 use fleet_lab::fault::Fault;
 use fleet_lab::mac::Macs;
+use fleet_lab::tailnet::Tailnet;
 use fleet_lab::{Description, Move, Options, Remote, RemoteError, ServerEdit};
 
 use crate::{Env, Exit, Failure, memory};
@@ -135,7 +136,8 @@ pub(crate) fn lab(env: &mut Env, args: &LabArgs) -> Result<Exit, Failure> {
 /// What a lab begins with. Macs have this very program for their commands.
 pub(super) fn options(directory: &Path, macs: usize, seed: u64, speed: f64) -> Result<Options, Failure> {
     let program = std::env::current_exe().map_err(|error| Failure::of("this program is nowhere", &error))?;
-    let factory = Macs::new(&program, &directory.join("tools"));
+    let tailnet = Tailnet::kept(&directory.join("tailnet.json"));
+    let factory = Macs::in_tailnet(&program, &directory.join("tools"), tailnet);
     let factory = factory.map_err(|error| Failure::of("there can be no Macs here", &error))?;
     Ok(Options {
         seed,

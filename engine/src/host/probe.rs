@@ -63,6 +63,12 @@ pub enum Tool {
     LaunchctlDisabled,
     /// What runs for a service: how long already, and the hash of its code signature.
     ServiceProcess,
+    /// `lsof`: who listens at a port, and at which addresses.
+    Listeners,
+    /// `tailscale status`: what a host is in its tailnet; and of its settings, whether it takes the routes of others.
+    TailscaleStatus,
+    /// `tailscale ip -4`: the address that a host has in its tailnet.
+    TailscaleAddress,
     /// `codesign -v`: whether the code signature of a file is sound.
     CodesignVerify,
     /// `codesign -d`: the code signature of a file.
@@ -302,7 +308,12 @@ impl Tool {
             Tool::Scutil => "scutil --get",
             Tool::Launchctl => "launchctl print",
             Tool::LaunchctlDisabled => "launchctl print-disabled",
-            Tool::ServiceProcess | Tool::TartVersion | Tool::RunnerService => "sh -c",
+            Tool::ServiceProcess
+            | Tool::TartVersion
+            | Tool::RunnerService
+            | Tool::Listeners
+            | Tool::TailscaleStatus
+            | Tool::TailscaleAddress => "sh -c",
             Tool::XcodeSelected => "xcode-select -p",
             Tool::XcodeLicence => "xcodebuild -license check",
             Tool::CodesignVerify => "codesign -v",
@@ -357,6 +368,9 @@ impl Tool {
             Tool::ServiceProcess => Some(include_str!("service_process.sh")),
             Tool::TartVersion => Some(include_str!("tart_version.sh")),
             Tool::RunnerService => Some(include_str!("runner_service.sh")),
+            Tool::Listeners => Some(include_str!("listeners.sh")),
+            Tool::TailscaleStatus => Some(include_str!("tailscale_status.sh")),
+            Tool::TailscaleAddress => Some(include_str!("tailscale_address.sh")),
             _ => None,
         }
     }

@@ -51,8 +51,9 @@ pub(super) async fn serve(listener: UnixListener, tools: Weak<Tools>) {
             });
             let taken = taken.await.unwrap_or_else(|error| Err(io::Error::other(error)));
             let answered = match taken {
-                Ok((Taken { wait: None }, _)) => Ok(()),
-                Ok((Taken { wait: Some((clock, until)) }, mut stream)) => {
+                Ok((Taken::Answered, _)) => Ok(()),
+                Ok((Taken::Stays, stream)) => gone(stream).await,
+                Ok((Taken::Until(clock, until), mut stream)) => {
                     // No thread waits with it: it may be for ever.
                     clock.until(until).await;
                     stream.write_all(&[EXIT, 0])
@@ -67,10 +68,27 @@ pub(super) async fn serve(listener: UnixListener, tools: Weak<Tools>) {
     }
 }
 
-/// A call that was carried out, and until when its answer has to wait.
-#[derive(Default)]
-struct Taken {
-    wait: Option<(Clock, Time)>,
+/// What became of a call.
+enum Taken {
+    /// It is answered.
+    Answered,
+    /// The answer has to wait until then.
+    Until(Clock, Time),
+    /// There is none as long as the caller is there.
+    Stays,
+}
+
+/// Waits until a caller is gone.
+async fn gone(stream: UnixStream) -> io::Result<()> {
+    stream.set_nonblocking(true)?;
+    let stream = tokio::net::UnixStream::from_std(stream)?;
+    while stream.readable().await.is_ok() {
+        match stream.try_read(&mut [0]) {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            _ => break,
+        }
+    }
+    Ok(())
 }
 
 fn take(stream: &mut UnixStream, tools: &Arc<Tools>) -> io::Result<Taken> {
@@ -79,19 +97,21 @@ fn take(stream: &mut UnixStream, tools: &Arc<Tools>) -> io::Result<Taken> {
     stream.read_exact(&mut request)?;
     let mut fields = request.split(|byte| *byte == 0).map(|field| OsString::from_vec(field.to_vec()));
     let mut next = || fields.next().unwrap_or_default();
-    let (id, user, directory, name) = (next(), next(), next(), next());
+    let (id, user, service, directory, name) = (next(), next(), next(), next(), next());
     let mut words: Vec<OsString> = fields.collect();
     // What follows the last NUL is no word.
     words.pop();
     let (id, name) = (id.to_string_lossy(), name.to_string_lossy().into_owned());
     let mac = tools.find(&id).ok_or_else(|| io::Error::other(format!("there is no Mac {id}")))?;
     let [stdin, stdout, stderr] = streams;
-    let (user, directory) = (user.to_string_lossy().into_owned(), PathBuf::from(directory));
-    let call = Call { mac: mac.clone(), name, words, user, directory, stdin, stdout, stderr };
+    let [user, service] = [user, service].map(|text| text.to_string_lossy().into_owned());
+    let directory = PathBuf::from(directory);
+    let call = Call { mac: mac.clone(), name, words, user, service, directory, stdin, stdout, stderr };
     let mut answer = Vec::new();
     match carry_out(call) {
         Done::Exit(status) => answer.extend([EXIT, status]),
-        Done::Wait { until } => return Ok(Taken { wait: Some((mac.clock().clone(), until)) }),
+        Done::Wait { until } => return Ok(Taken::Until(mac.clock().clone(), until)),
+        Done::Stay => return Ok(Taken::Stays),
         Done::Exec { environment, words } => {
             answer.push(EXEC);
             for (name, value) in environment {
@@ -105,7 +125,7 @@ fn take(stream: &mut UnixStream, tools: &Arc<Tools>) -> io::Result<Taken> {
         }
     }
     stream.write_all(&answer)?;
-    Ok(Taken::default())
+    Ok(Taken::Answered)
 }
 
 /// How long the request is, and the caller's streams.

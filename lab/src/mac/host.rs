@@ -19,7 +19,7 @@ use super::boot::AT_BOOT;
 use super::disk::{Disk, Installation};
 use super::live::Live;
 use super::login::{self, Login};
-use super::network::Network;
+use super::network::{Network, is_of_tailnet};
 use super::pf::{Packet, Verdict};
 use super::ssh;
 use super::stand_in::{MAC, SOCKET};
@@ -243,6 +243,39 @@ impl Mac {
         }
     }
 
+    /// The addresses of all its interfaces.
+    pub(super) fn addresses(&self) -> Vec<IpAddr> {
+        let live = self.live();
+        let interfaces = live.iter().flat_map(|live| live.network.interfaces.values().flatten());
+        interfaces.map(|(address, _)| *address).collect()
+    }
+
+    /// Gives it this address in the tailnet, or takes it out.
+    pub(super) fn set_tailnet(&self, address: Option<IpAddr>) {
+        if let Some(live) = &mut *self.live() {
+            match address {
+                Some(address) => live.network.set(super::tailscale::INTERFACE, Some((address, 32))),
+                None => drop(live.network.interfaces.remove(super::tailscale::INTERFACE)),
+            }
+        }
+    }
+
+    /// Cuts all connections that came over the tailnet, as its daemon does when it ends.
+    pub(super) fn cut_tailnet(&self) {
+        let connections = self.connections.lock().unwrap_or_else(PoisonError::into_inner);
+        for (connection, _) in connections.values().filter(|(_, peer)| peer.is_some_and(is_of_tailnet)) {
+            // One that ended meanwhile is cut already.
+            let _ = rustix::net::shutdown(connection, rustix::net::Shutdown::Both);
+        }
+    }
+
+    /// Both ends of a connection that is made now, as `SSH_CONNECTION` names them.
+    pub(super) fn ends(&self) -> String {
+        let live = self.live();
+        let here = live.as_ref().map(|live| live.network.arrival().1);
+        format!("{} 50022 {} 22", self.ssh_peer(), here.unwrap_or(Ipv4Addr::UNSPECIFIED.into()))
+    }
+
     /// Leads a network over an interface, until it is started anew.
     pub fn set_route(&self, net: super::Net, interface: &str) {
         if let Some(live) = &mut *self.live() {
@@ -373,6 +406,7 @@ impl Mac {
         // The port is free when the server is gone, which an end on purpose is no error of.
         let _ = server.await;
         self.turns.fetch_add(1, Ordering::AcqRel);
+        super::tailscale::switched_off(self);
         *self.live() = None;
         self.cut_connections();
         self.end_processes();

@@ -6,7 +6,7 @@
 //! 4. [`ssh`]: the SSH server, and in [`channel`] what runs on its channels, with a [`terminal`] if one is asked for
 //! 5. [`confine`]: what keeps a Mac's shells inside its root directory
 //! 6. [`launchd`](mod@launchd): services and what they run; [`boot`]: what happens at a start; [`pf`] and [`network`]: the
-//!    packet filter, interfaces and routes
+//!    packet filter, interfaces and routes; [`tailscale`]: the device that a Mac is in the tailnet
 //! 7. [`builders`]: what Macs that build have: VMs, Homebrew, Xcode, the agent of GitHub Actions
 //! 8. [`command`]: the simulated commands of macOS
 //! 9. [`call`] and [`stand_in`](mod@stand_in): how a command that a shell starts reaches the lab, where it is carried out
@@ -44,6 +44,7 @@ use tokio::task::JoinHandle;
 
 use crate::machine::{Blueprint, Factory, Failed, Machine};
 use crate::runners::{Agents, Runners};
+use crate::tailnet::Tailnet;
 
 mod boot;
 mod builders;
@@ -60,6 +61,7 @@ mod network;
 mod pf;
 mod ssh;
 mod stand_in;
+mod tailscale;
 mod terminal;
 
 pub use builders::archive;
@@ -71,7 +73,7 @@ pub use stand_in::stand_in;
 
 /// Tools of this machine that do for those of macOS. What is not listed, a Mac does not have.
 const SYSTEM: &str = "[ awk basename bash bc bzip2 cat chmod cksum cmp col comm curl cut dash dd df diff dirname du echo \
-    ed env expr false file find fold getconf gunzip gzip head hexdump install jq join ksh less lockf lsof mkdir mkfifo mktemp \
+    ed env expr false file find fold getconf gunzip gzip head hexdump install jq join ksh less lockf mkdir mkfifo mktemp \
     more nice nl nohup od openssl paste patch perl pkill pr printenv printf pwd python3 readlink rev rm rmdir \
     rsync scp screen sed seq sh sort split ssh ssh-keygen strings stty sync tail tar tee test time top touch tr true \
     tsort tty uniq unlink unzip uuidgen vim wait4path wc which xargs xxd yes zcat zip zsh";
@@ -90,6 +92,8 @@ pub(crate) struct Tools {
     macs: Mutex<BTreeMap<String, Weak<Mac>>>,
     /// The runners of GitHub, which all Macs share.
     runners: Runners,
+    /// What their `tailscaled` joins.
+    pub(crate) tailnet: Tailnet,
     /// What takes the calls of commands.
     service: Mutex<Option<JoinHandle<()>>>,
 }
@@ -104,7 +108,12 @@ impl Macs {
     /// Macs whose commands are carried out by way of a program that calls [`stand_in`](fn@stand_in). The directory is for what they
     /// share; it is made anew, and its name must be short, because a socket lies in it.
     pub fn new(stand_in: &Path, directory: &Path) -> Result<Macs, Failed> {
-        let tools = Tools::make(stand_in, directory);
+        Macs::in_tailnet(stand_in, directory, Tailnet::default())
+    }
+
+    /// The same for Macs whose `tailscaled` joins this tailnet.
+    pub fn in_tailnet(stand_in: &Path, directory: &Path, tailnet: Tailnet) -> Result<Macs, Failed> {
+        let tools = Tools::make(stand_in, directory, tailnet);
         let tools = tools.map_err(|error| {
             Failed(format!("the tools of Macs cannot be put into {}: {error}", directory.display()))
         })?;
@@ -118,6 +127,12 @@ impl Macs {
     #[must_use]
     pub fn runners(&self) -> &Runners {
         &self.tools.runners
+    }
+
+    /// What their `tailscaled` joins.
+    #[must_use]
+    pub fn tailnet(&self) -> &Tailnet {
+        &self.tools.tailnet
     }
 
     /// Whether the shells of these Macs are confined.
@@ -165,10 +180,14 @@ impl Factory for Macs {
     fn runners(&self) -> Runners {
         self.tools.runners.clone()
     }
+
+    fn tailnet(&self) -> Tailnet {
+        self.tools.tailnet.clone()
+    }
 }
 
 impl Tools {
-    fn make(stand_in: &Path, directory: &Path) -> io::Result<Tools> {
+    fn make(stand_in: &Path, directory: &Path, tailnet: Tailnet) -> io::Result<Tools> {
         let stand_in = stand_in.canonicalize()?;
         match fs::remove_dir_all(directory) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
@@ -197,6 +216,7 @@ impl Tools {
             confinement,
             macs: Mutex::default(),
             runners: Runners::default(),
+            tailnet,
             service: Mutex::default(),
         })
     }

@@ -52,16 +52,20 @@ impl Network {
 
     /// Where somebody who connects arrives: the interface and the address.
     pub(super) fn arrival(&self) -> (&str, IpAddr) {
-        let is_tailnet = |address: &IpAddr| net(TAILNET).contains(*address);
         let tailnet = self
             .interfaces
             .iter()
             .filter_map(|(name, address)| Some((name.as_str(), address.as_ref()?.0)))
-            .find(|(_, address)| is_tailnet(address) && is_tailnet(&self.ssh_peer));
+            .find(|(_, address)| is_of_tailnet(*address) && is_of_tailnet(self.ssh_peer));
         let cable =
             || ("en0", self.addresses("en0").first().copied().unwrap_or(Ipv4Addr::UNSPECIFIED.into()));
         tailnet.unwrap_or_else(cable)
     }
+}
+
+/// Whether a tailnet gave an address.
+pub(super) fn is_of_tailnet(address: IpAddr) -> bool {
+    net(TAILNET).contains(address)
 }
 
 fn net(text: &str) -> Net {

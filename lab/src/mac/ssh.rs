@@ -99,7 +99,8 @@ async fn unanswered(stream: TcpStream, mac: Arc<Mac>) {
 async fn connection(config: Arc<Config>, stream: TcpStream, mac: Arc<Mac>) {
     let Ok(socket) = stream.as_fd().try_clone_to_owned() else { return };
     let _known = mac.connected(socket);
-    let visit = Visit { mac, user: String::new(), channels: HashMap::new() };
+    let ends = mac.ends();
+    let visit = Visit { mac, ends, user: String::new(), channels: HashMap::new() };
     let ended = match russh::server::run_stream(config, stream, visit).await {
         Ok(session) => session.await,
         Err(error) => Err(error),
@@ -112,6 +113,8 @@ async fn connection(config: Arc<Config>, stream: TcpStream, mac: Arc<Mac>) {
 /// Somebody who is connected.
 struct Visit {
     mac: Arc<Mac>,
+    /// Both ends of the connection, as `SSH_CONNECTION` names them.
+    ends: String,
     user: String,
     channels: HashMap<ChannelId, Open>,
 }
@@ -146,10 +149,12 @@ impl Visit {
             return session.channel_failure(id);
         };
         self.mac.counts.commands.fetch_add(1, Ordering::Relaxed);
+        let mut environment = open.environment.clone();
+        environment.push(("SSH_CONNECTION".to_owned(), self.ends.clone()));
         match start(
             &self.mac,
             &self.user,
-            &open.environment,
+            &environment,
             open.terminal.as_ref(),
             command,
             output,

@@ -21,6 +21,8 @@ pub(super) const SOCKET: &str = "FLEET_LAB_SOCKET";
 pub(super) const MAC: &str = "FLEET_LAB_MAC";
 /// Who runs a command.
 pub(super) const USER: &str = "FLEET_LAB_USER";
+/// For which service, as launchd says it.
+pub(super) const SERVICE: &str = "XPC_SERVICE_NAME";
 /// The name by which the program confines itself and runs what follows.
 pub(super) const CONFINE: &str = "fleet-lab-confine";
 
@@ -59,9 +61,9 @@ fn complain(text: &str) {
 fn call(socket: &OsStr, mac: &OsStr, name: &str, words: &[OsString]) -> io::Result<ExitCode> {
     let mut stream = UnixStream::connect(socket)?;
     let directory = env::current_dir().unwrap_or_default();
-    let user = env::var_os(USER).unwrap_or_default();
+    let [user, service] = [USER, SERVICE].map(|name| env::var_os(name).unwrap_or_default());
     let mut request = Vec::new();
-    let fields = [mac, &user, directory.as_os_str(), OsStr::new(name)];
+    let fields = [mac, &user, &service, directory.as_os_str(), OsStr::new(name)];
     for field in fields.into_iter().chain(words.iter().map(OsString::as_os_str)) {
         request.extend_from_slice(field.as_bytes());
         request.push(0);

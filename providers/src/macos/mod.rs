@@ -13,12 +13,14 @@ use fleet_engine::resource::Error;
 mod apfs_volume;
 mod auto_login;
 mod brew;
+pub(crate) mod daemon;
 mod defaults;
 mod hardening;
 mod hostname;
 mod job;
 mod launchd_service;
 mod local_network;
+mod node_exporter;
 mod pf_anchor;
 mod pf_parts;
 mod pf_ssh_guard;
@@ -67,6 +69,7 @@ impl Provider for Macos {
         &OnHost::<hostname::Hostname>::KIND,
         &OnHost::<launchd_service::Service>::KIND,
         &OnHost::<local_network::LocalNetwork>::KIND,
+        &OnHost::<node_exporter::NodeExporter>::KIND,
         &OnHost::<pf_anchor::PfAnchor>::KIND,
         &OnHost::<pf_ssh_guard::PfSshGuard>::KIND,
         &OnHost::<power::Power>::KIND,

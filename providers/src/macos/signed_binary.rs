@@ -55,7 +55,7 @@ pub(super) struct SignedBinary {
     /// The SHA-256 of `source`: as it was published, or `filesha256` of its path. A file that was not put there by fleet
     /// has none, whatever stands in it.
     #[fleet(required)]
-    source_sha256: Option<String>,
+    pub(super) source_sha256: Option<String>,
     /// The permission bits, in octal.
     #[fleet(default = "0755")]
     mode: String,
@@ -66,10 +66,10 @@ pub(super) struct SignedBinary {
     #[fleet(default = "wheel")]
     group: String,
     /// What is wrong with its signature. It is found out and mended, and cannot be wished for.
-    trouble: Option<String>,
+    pub(super) trouble: Option<String>,
     /// The hash of its code signature, which every other program has another of.
     #[fleet(computed, follows = "source_sha256", follows = "trouble")]
-    cdhash: Option<String>,
+    pub(super) cdhash: Option<String>,
 }
 
 impl Resource for SignedBinary {
@@ -157,6 +157,27 @@ impl HostKind for SignedBinary {
     fn remove(observed: SignedBinary) -> Result<Vec<Step>, Error> {
         let paths = [observed.path.clone(), note(&observed.path)];
         Ok(paths.map(|path| Step::new(Act::Remove { path }).as_root()).into())
+    }
+}
+
+impl SignedBinary {
+    /// A program that is a part of another kind: root's, and for everybody to run.
+    pub(super) fn part(path: &str, source: Option<String>, source_sha256: Option<String>) -> SignedBinary {
+        SignedBinary {
+            path: path.to_owned(),
+            source,
+            source_sha256,
+            mode: "0755".to_owned(),
+            owner: "root".to_owned(),
+            group: "wheel".to_owned(),
+            trouble: None,
+            cdhash: None,
+        }
+    }
+
+    /// Whether it belongs to whom another does, with the same permissions.
+    pub(super) fn is_kept_like(&self, other: &SignedBinary) -> bool {
+        (&self.mode, &self.owner, &self.group) == (&other.mode, &other.owner, &other.group)
     }
 }
 

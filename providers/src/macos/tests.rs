@@ -25,6 +25,8 @@ const PROCEDURES: &[(&str, &str)] = &[
     ("vlan", include_str!("vlan.sh")),
     ("launchd_service", include_str!("launchd_service.sh")),
     ("launchd_service_remove", include_str!("launchd_service_remove.sh")),
+    ("node_exporter", include_str!("node_exporter.sh")),
+    ("node_exporter_wait", include_str!("node_exporter_wait.sh")),
     ("pf_apply", include_str!("pf_apply.sh")),
     ("pf_arm", include_str!("pf_arm.sh")),
     ("pf_guard", include_str!("pf_guard.sh")),
@@ -42,8 +44,8 @@ const PROCEDURES: &[(&str, &str)] = &[
 
 #[test]
 fn every_procedure_passes_shellcheck() {
-    let tool = ("service_process", Tool::ServiceProcess.script().unwrap());
-    for (name, script) in PROCEDURES.iter().chain([&tool]) {
+    let tools = [Tool::ServiceProcess, Tool::Listeners].map(|tool| ("a tool", tool.script().unwrap()));
+    for (name, script) in PROCEDURES.iter().chain(&tools) {
         let mut child = Command::new("shellcheck")
             .args(["-s", "sh", "-"])
             .stdin(Stdio::piped())

@@ -6,7 +6,7 @@ use std::process::Command;
 
 use fleet_cli::Exit;
 use fleet_engine::schema::{Catalog, Place, Sort};
-use fleet_lab::mac::sign;
+use fleet_lab::mac::{archive, sign};
 use regex::Regex;
 
 use crate::macos::minis::{CONNECTION, KEY, MAIN};
@@ -50,6 +50,9 @@ fn prepare(minis: &Minis, example: &str) {
         let source = site.join(&source[1]);
         fs::create_dir_all(source.parent().unwrap()).unwrap();
         match example.contains("macos_") {
+            _ if source.ends_with("tailscale.tar.gz") => {
+                builders::pack(minis, "build/tailscale.tar.gz", &archive::tailscale("1.96.5"));
+            }
             true => fs::write(source, sign(b"#!lab-program", "a.out")).unwrap(),
             false => drop(fs::copy(site.join("sent.tar.gz"), source).unwrap()),
         }

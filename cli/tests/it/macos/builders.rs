@@ -28,8 +28,10 @@ pub(crate) fn pack(minis: &Minis, name: &str, files: &[Packed]) {
         fs::write(&place, content).unwrap();
         fs::set_permissions(place, fs::Permissions::from_mode(*mode)).unwrap();
     }
+    let path = minis.site.path().join(name);
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
     let mut tar = Command::new("tar");
-    tar.arg("-czf").arg(minis.site.path().join(name)).arg("-C").arg(directory.path());
+    tar.arg("-czf").arg(path).arg("-C").arg(directory.path());
     tar.args(fs::read_dir(directory.path()).unwrap().map(|entry| entry.unwrap().file_name()));
     assert!(tar.status().unwrap().success());
 }

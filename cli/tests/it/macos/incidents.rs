@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use fleet_lab::mac::sign;
+use fleet_lab::mac::{archive, sign};
 
 use super::{Minis, builders};
 
@@ -74,6 +74,9 @@ impl Scenario {
         }
         for (path, text) in self.files("on the mac") {
             minis.put(path, sign(text.trim_end().as_bytes(), "a.out"), 0o755);
+        }
+        for (path, version) in self.files("tailscale") {
+            builders::pack(&minis, path, &archive::tailscale(version.trim()));
         }
         if self.says("\"./modules/tart-kubelet\"") {
             builders::copy_module(&minis, "tart-kubelet");
@@ -152,12 +155,15 @@ incidents! {
     bootout_race,
     crash_loop,
     disabled_service,
+    expired_tailscale_key,
     hand_edited_property_list,
     kubelet_flag_lost,
     loginwindow_gone,
     lost_vlan,
+    missing_tailscale_tags,
     no_op_kickstart,
     no_usr_local_bin,
+    node_exporter_public,
     overwritten_in_place,
     packer_not_found,
     pf_anchor_flushed,
@@ -171,6 +177,9 @@ incidents! {
     runner_loaded_over_ssh,
     runner_token_refused,
     sealed_password,
+    tailscale_name_taken,
+    tailscale_own_tunnel,
+    tailscale_state_missing,
     tart_under_vms,
     unsigned_program,
     vm_nat_lost,

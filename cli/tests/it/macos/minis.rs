@@ -11,6 +11,7 @@ use fleet_lab::clock::{Clock, Pace, Time};
 use fleet_lab::mac::{Mac, Macs};
 use fleet_lab::machine::{Blueprint, Install, Machine};
 use fleet_lab::runners::Runners;
+use fleet_lab::tailnet::Tailnet;
 use fleet_lab::vendors::Vendors;
 use serde_json::Value as Json;
 use tempfile::TempDir;
@@ -164,6 +165,11 @@ impl Minis {
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(&path, content).unwrap();
         fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+    }
+
+    /// The tailnet of all Macs.
+    pub(crate) fn tailnet(&self) -> &Tailnet {
+        self.factory.tailnet()
     }
 
     /// Puts these blocks into the fleet of all Macs, whose slots are `fleet.desk[0]` and so on.

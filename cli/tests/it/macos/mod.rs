@@ -6,6 +6,7 @@
 //! 4. [`pf`]: the packet filter
 //! 5. [`login`] and [`login_incidents`]: who is logged in, who may become root, and how a Mac is set
 //! 6. [`builders`]: Tart, Homebrew, Xcode, runners, and the modules that put them together; [`github`]: runners from both sides
+//! 7. [`tailscale`]: Tailscale, exporters, and the modules that go with them
 //!
 //! ## How a test uses them
 //!
@@ -32,5 +33,6 @@ mod login;
 mod login_incidents;
 pub(crate) mod minis;
 mod pf;
+mod tailscale;
 
 pub(crate) use minis::Minis;

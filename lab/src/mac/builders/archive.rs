@@ -1,4 +1,4 @@
-//! What lies in the archives that Tart, Homebrew and the agent of GitHub Actions are published as.
+//! What lies in the archives that Tart, Homebrew, Tailscale and the agent of GitHub Actions are published as.
 
 use crate::mac::launchd::signature::sign;
 
@@ -33,6 +33,16 @@ pub fn homebrew() -> Vec<Packed> {
     vec![
         ("brew-4.6.20/bin/brew".into(), 0o755, brew("Homebrew")),
         ("brew-4.6.20/Library/Homebrew/brew.sh".into(), 0o644, brew("the rest of Homebrew")),
+    ]
+}
+
+/// `tailscale` and `tailscaled`, without anything that is for people at the screen.
+#[must_use]
+pub fn tailscale(version: &str) -> Vec<Packed> {
+    let daemon = format!("#!lab-program\nversion={version}\nis=tailscaled\n");
+    vec![
+        (format!("tailscale_{version}_arm64/tailscale"), 0o755, program(version, "tailscale")),
+        (format!("tailscale_{version}_arm64/tailscaled"), 0o755, sign(daemon.as_bytes(), "tailscaled")),
     ]
 }
 

@@ -90,16 +90,8 @@ impl Tart {
             let others: Vec<&str> = live.vms.keys().map(String::as_str).collect();
             return Err(Unable(format!("{text}{})", others.join(", ")), 1));
         }
-        let process = Process {
-            pid: live.launchd.new_pid(),
-            user: user.to_owned(),
-            program: self.program.clone(),
-            arguments: vec![self.program.clone(), "run".to_owned(), name.to_owned()],
-            cdhash: None,
-            listens: None,
-            started: now,
-            stops_after: 1,
-        };
+        let arguments = vec![self.program.clone(), "run".to_owned(), name.to_owned()];
+        let process = Process::new(live.launchd.new_pid(), user, &self.program, arguments, now);
         live.vms.insert(name.to_owned(), Vm { process });
         Ok(())
     }

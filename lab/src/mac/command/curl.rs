@@ -1,9 +1,11 @@
 //! `curl`: a service of the Mac that listens answers here; all else is asked by this machine's own.
 
 use std::ffi::OsString;
+use std::net::IpAddr;
 
 use super::directory::ended;
 use super::{Call, Done, Failure, Outcome};
+use crate::mac::launchd::Process;
 
 /// Options that take an argument.
 const TAKES: [&str; 14] = [
@@ -50,7 +52,8 @@ pub(super) fn curl(call: &mut Call) -> Outcome {
             _ => url = Some(word.clone()),
         }
     }
-    let Some(port) = url.as_deref().and_then(local) else {
+    let place = url.as_deref().and_then(|url| local(url, &call.mac.addresses()));
+    let Some((host, port)) = place else {
         let program: OsString = call.mac.tools.system("curl").into_os_string();
         let words = std::iter::once(program).chain(call.words.drain(..)).collect();
         return Ok(Done::Exec { environment: Vec::new(), words });
@@ -61,13 +64,18 @@ pub(super) fn curl(call: &mut Call) -> Outcome {
     };
     let answer = {
         let live = call.mac.live();
-        let mut all = live.iter().flat_map(|live| live.launchd.processes());
-        all.find_map(|(_, process)| process.listens.clone().filter(|(known, _)| *known == port))
+        let all = live.iter().flat_map(|live| live.launchd.processes());
+        let listens = |process: &Process| match process.address.as_deref() {
+            Some("*") => true,
+            address => address.unwrap_or("127.0.0.1") == host,
+        };
+        all.filter(|(_, process)| listens(process))
+            .find_map(|(_, process)| process.listens.clone().filter(|(known, _)| *known == port))
     };
     let Some((_, answer)) = answer else {
         return Err(failed(
             7,
-            format!("Failed to connect to 127.0.0.1 port {port} after 0 ms: Couldn't connect to server"),
+            format!("Failed to connect to {host} port {port} after 0 ms: Couldn't connect to server"),
         ));
     };
     let (code, body) = answer.split_once(' ').unwrap_or((&answer, ""));
@@ -86,10 +94,12 @@ pub(super) fn curl(call: &mut Call) -> Outcome {
     }
 }
 
-/// The port of this very Mac that a URL names.
-fn local(url: &str) -> Option<u16> {
+/// The address and the port of this very Mac that a URL names.
+fn local(url: &str, addresses: &[IpAddr]) -> Option<(String, u16)> {
     let rest = url.strip_prefix("http://")?;
     let (place, _) = rest.split_once('/').unwrap_or((rest, ""));
     let (host, port) = place.split_once(':').unwrap_or((place, "80"));
-    matches!(host, "127.0.0.1" | "localhost").then(|| port.parse().ok()).flatten()
+    let host = if host == "localhost" { "127.0.0.1" } else { host };
+    let is_ours = host.parse().is_ok_and(|host: IpAddr| host.is_loopback() || addresses.contains(&host));
+    is_ours.then(|| Some((host.to_owned(), port.parse().ok()?))).flatten()
 }

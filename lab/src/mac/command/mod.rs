@@ -27,6 +27,7 @@ mod curl;
 mod defaults;
 mod directory;
 mod diskutil;
+mod exporter;
 mod killall;
 mod launchctl;
 mod network;
@@ -42,6 +43,7 @@ mod shasum;
 mod stat;
 mod sudo;
 mod system;
+mod tailscale;
 mod vlan;
 
 pub(super) use refined::names as refined;
@@ -56,6 +58,8 @@ pub(super) struct Call {
     pub(super) words: Vec<OsString>,
     /// By whom.
     pub(super) user: String,
+    /// For which service, by its label; for none, if it is empty.
+    pub(super) service: String,
     /// In which directory, as this machine names it.
     pub(super) directory: PathBuf,
     /// What it reads.
@@ -78,6 +82,8 @@ pub(super) enum Done {
         /// The program, and its words.
         words: Vec<OsString>,
     },
+    /// It goes on until somebody ends it.
+    Stay,
     /// It ends well at some time.
     Wait {
         /// When.
@@ -125,11 +131,14 @@ const COMMANDS: &[(&str, Run)] = &[
     ("lab-runner", builders::runner),
     ("lab-share-internet", pfctl::share_internet),
     ("lab-svc", builders::service),
+    ("lab-tailnet", tailscale::lab_tailnet),
     ("launchctl", launchctl::launchctl),
+    ("lsof", exporter::lsof),
     ("mdutil", settings::mdutil),
     ("nc", network::nc),
     ("netstat", network::netstat),
     ("networksetup", vlan::networksetup),
+    ("node_exporter", exporter::node_exporter),
     ("pfctl", pfctl::pfctl),
     ("pgrep", process::pgrep),
     ("pmset", pmset::pmset),
@@ -147,6 +156,7 @@ const COMMANDS: &[(&str, Run)] = &[
     ("sw_vers", system::sw_vers),
     ("sysctl", system::sysctl),
     ("systemsetup", settings::systemsetup),
+    ("tailscale", tailscale::tailscale),
     ("tart", builders::tart),
     ("uname", system::uname),
     ("visudo", sudo::visudo),

@@ -12,6 +12,7 @@
 //! listens=8081             it listens there, on 127.0.0.1
 //! health=200 ok            and answers this to everybody who asks
 //! needs=/var/log/vms       without this directory it ends at once with status 1; may be said several times
+//! is=tailscaled            it is a part of the Mac, which another module knows; see [`PARTS`]
 //! ```
 //!
 //! A script for a shell is run by this machine's own, confined as the shells of whoever logs in are. A simulated command
@@ -26,17 +27,17 @@ use std::process::Stdio;
 use std::sync::Arc;
 use std::time::Duration;
 
-use rustix::process::Pid;
+use rustix::process::{Pid, Signal};
 use tokio::process::Command;
 
 use super::job::Job;
 use super::run::{self, Running};
-use super::service::{EX_CONFIG, Exit};
+use super::service::{EX_CONFIG, Exit, Process};
 use super::signature;
 use crate::mac::command::{self, Call, Done};
 use crate::mac::login::loginwindow;
-use crate::mac::stand_in::CONFINE;
-use crate::mac::{Mac, confine};
+use crate::mac::stand_in::{CONFINE, SERVICE};
+use crate::mac::{Mac, confine, tailscale};
 
 /// How a program of the lab begins.
 const PROGRAM: &str = "#!lab-program";
@@ -63,11 +64,45 @@ pub(in crate::mac) const BUILT_IN: &[BuiltIn] = &[
     BuiltIn { path: "/usr/libexec/sshd-keygen-wrapper", started: |_| {}, ended: |_| {} },
 ];
 
-/// A process ended that ran a program: what else comes of it.
-pub(super) fn ended(mac: &Arc<Mac>, program: &str) {
-    if let Some(known) = BUILT_IN.iter().find(|known| known.path == program) {
+/// A program of the lab that is a part of the Mac: another module says what it does.
+pub(in crate::mac) struct Part {
+    /// What the program says that it is.
+    pub(in crate::mac) name: &'static str,
+    /// What happens when it is started; how it ends at once, if it cannot go on.
+    pub(in crate::mac) started: fn(&Arc<Mac>, &Job) -> Result<(), Ended>,
+    /// What happens when it ended that was started with these arguments.
+    pub(in crate::mac) ended: fn(&Arc<Mac>, &[String]),
+}
+
+/// How a part ends at once.
+pub(in crate::mac) struct Ended {
+    pub(in crate::mac) code: i32,
+    /// What it complains about.
+    pub(in crate::mac) text: String,
+}
+
+/// The parts.
+const PARTS: &[Part] = &[tailscale::PART];
+
+/// A process ended: what it led ends, too, and a part of the Mac is gone.
+pub(super) fn ended(mac: &Arc<Mac>, process: &Process) {
+    if let Some(leader) = process.leader {
+        // It may have ended by itself.
+        let _ = rustix::process::kill_process_group(leader, Signal::KILL);
+    }
+    let part = PARTS.iter().find(|part| process.is.as_deref() == Some(part.name));
+    if let Some(part) = part {
+        (part.ended)(mac, &process.arguments);
+    }
+    if let Some(known) = BUILT_IN.iter().find(|known| known.path == process.program) {
         (known.ended)(mac);
     }
+}
+
+/// The hash of the signature of a program, as the kernel has it once it runs.
+pub(super) fn cdhash(mac: &Mac, program: &str) -> Option<String> {
+    let path = at(mac, program);
+    signature::admit(mac, &path, &fs::read(&path).ok()?)
 }
 
 /// What is started.
@@ -83,6 +118,7 @@ pub(super) enum Life {
 pub(super) struct Prepared {
     pub(super) life: Life,
     pub(super) cdhash: Option<String>,
+    pub(super) is: Option<String>,
     pub(super) listens: Option<(u16, String)>,
     pub(super) stops_after: u64,
 }
@@ -96,11 +132,12 @@ pub(super) struct LabProgram {
     stops_after: Option<u64>,
     listens: Option<(u16, String)>,
     needs: Vec<String>,
+    is: Option<String>,
 }
 
 impl Prepared {
     pub(super) fn nothing() -> Prepared {
-        Prepared { life: Life::Nothing, cdhash: None, listens: None, stops_after: 0 }
+        Prepared { life: Life::Nothing, cdhash: None, is: None, listens: None, stops_after: 0 }
     }
 
     fn of(life: Life) -> Prepared {
@@ -126,6 +163,7 @@ impl LabProgram {
             exit_code: last("exit_code").and_then(|code| code.parse().ok()).unwrap_or_default(),
             stops_after: number("stops_after"),
             listens: port.map(|port| (port, health)),
+            is: last("is").map(str::to_owned),
             needs: pairs
                 .iter()
                 .filter(|(key, _)| *key == "needs")
@@ -165,7 +203,8 @@ pub(super) fn prepare(mac: &Arc<Mac>, job: &Job, user: &str) -> Result<Prepared,
             // What is signed and no program cannot be started either.
             let program = program.ok_or(Exit::Code(EX_CONFIG))?;
             let (listens, stops_after) = (program.listens.clone(), program.stops_after.unwrap_or(1));
-            Ok(Prepared { life: Life::Program(program), cdhash: Some(cdhash), listens, stops_after })
+            let is = program.is.clone();
+            Ok(Prepared { life: Life::Program(program), cdhash: Some(cdhash), is, listens, stops_after })
         }
     }
 }
@@ -201,6 +240,12 @@ pub(super) fn live(mac: &Arc<Mac>, life: Life, job: &Job, user: &str, running: R
                 run::ended(mac, target, loading, pid, Exit::Code(1));
                 return;
             }
+            let part = PARTS.iter().find(|part| program.is.as_deref() == Some(part.name));
+            if let Some(Err(Ended { code, text })) = part.map(|part| (part.started)(mac, job)) {
+                write(mac, &job.stderr, &text);
+                run::ended(mac, target, loading, pid, Exit::Code(code));
+                return;
+            }
             if let Some(after) = program.exit_after {
                 let time = mac.clock().time().after(Duration::from_secs(after));
                 running.ends_at(mac, time, Exit::Code(program.exit_code));
@@ -217,7 +262,10 @@ pub(super) fn live(mac: &Arc<Mac>, life: Life, job: &Job, user: &str, running: R
             }
             Ok(mut child) => {
                 let leader = child.id().and_then(|id| Pid::from_raw(id.cast_signed()));
-                let known = leader.map(|leader| mac.runs(leader));
+                let known = leader.map(|leader| {
+                    run::leads(mac, running, leader);
+                    mac.runs(leader)
+                });
                 let (mac, target) = (Arc::downgrade(mac), target.to_owned());
                 tokio::spawn(async move {
                     let status = child.wait().await;
@@ -265,6 +313,7 @@ fn carry_out(mac: &Arc<Mac>, name: String, job: &Job, user: &str) -> i32 {
             name,
             words: job.arguments.iter().skip(1).map(Into::into).collect(),
             user: user.to_owned(),
+            service: job.label.clone(),
             directory: mac.root().to_owned(),
             stdin: File::open("/dev/null")?,
             stdout,
@@ -274,7 +323,7 @@ fn carry_out(mac: &Arc<Mac>, name: String, job: &Job, user: &str) -> i32 {
     match call.map(command::carry_out) {
         Ok(Done::Exit(status)) => status.into(),
         // What becomes another program does so in a script.
-        Ok(Done::Exec { .. } | Done::Wait { .. }) | Err(_) => EX_CONFIG,
+        Ok(Done::Exec { .. } | Done::Wait { .. } | Done::Stay) | Err(_) => EX_CONFIG,
     }
 }
 
@@ -296,6 +345,7 @@ fn spawn(mac: &Arc<Mac>, script: &Path, job: &Job, user: &str) -> io::Result<tok
     starting.args(words);
     let mut environment: BTreeMap<String, String> = mac.environment(user).into_iter().collect();
     let tools = environment.get("PATH").cloned().unwrap_or_default();
+    environment.insert(SERVICE.to_owned(), job.label.clone());
     for (name, value) in &job.environment {
         let value = match name.as_str() {
             "PATH" => {

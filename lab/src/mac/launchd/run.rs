@@ -52,16 +52,13 @@ pub(super) fn start(mac: &Arc<Mac>, target: &str, loading: u64) {
         Ok(prepared) => (prepared, None),
         Err(exit) => (Prepared::nothing(), Some(exit)),
     };
-    let Prepared { life, cdhash, listens, stops_after } = process;
+    let Prepared { life, cdhash, is, listens, stops_after } = process;
     let process = Process {
-        pid,
-        user: user.clone(),
-        program: job.program.clone(),
-        arguments: job.arguments.clone(),
         cdhash,
+        is,
         listens,
-        started: now,
         stops_after,
+        ..Process::new(pid, &user, &job.program, job.arguments.clone(), now)
     };
     let is_there = with(mac, target, loading, |service| service.process = Some(process));
     if is_there.is_none() {
@@ -71,6 +68,33 @@ pub(super) fn start(mac: &Arc<Mac>, target: &str, loading: u64) {
         Some(exit) => ended(mac, target, loading, pid, exit),
         None => program::live(mac, life, &job, &user, Running { target, loading, pid }),
     }
+}
+
+/// What was started leads processes of this machine.
+pub(super) fn leads(mac: &Mac, running: Running<'_>, leader: rustix::process::Pid) {
+    with(mac, running.target, running.loading, |service| {
+        if let Some(process) = service.process.as_mut().filter(|process| process.pid == running.pid) {
+            process.leader = Some(leader);
+        }
+    });
+}
+
+/// What runs for a service becomes another program, which listens at a port of an address; whether there is such a service.
+pub(in crate::mac) fn becomes(
+    mac: &Mac,
+    label: &str,
+    program: &str,
+    arguments: Vec<String>,
+    (address, port): (&str, u16),
+) -> bool {
+    let cdhash = program::cdhash(mac, program);
+    let mut live = mac.live();
+    let services = live.iter_mut().flat_map(|live| &mut live.launchd.services);
+    let mut found = services.filter(|(target, _)| target.ends_with(&format!("/{label}")));
+    let Some(process) = found.find_map(|(_, service)| service.process.as_mut()) else { return false };
+    (process.program, process.arguments, process.cdhash) = (program.to_owned(), arguments, cdhash);
+    (process.address, process.listens) = (Some(address.to_owned()), Some((port, "200 ok".to_owned())));
+    true
 }
 
 /// Whose domain it is.
@@ -99,20 +123,21 @@ impl Running<'_> {
 /// A process ended: the service is gone, or rests, or is started again.
 pub(super) fn ended(mac: &Arc<Mac>, target: &str, loading: u64, pid: u32, exit: Exit) {
     let now = mac.clock().time();
-    let (mut is_gone, mut program) = (false, String::new());
+    let (mut is_gone, mut process) = (false, None);
     let next = with(mac, target, loading, |service| {
         if service.process.as_ref().is_none_or(|process| process.pid != pid) {
             return None;
         }
-        service.process = None;
-        program.clone_from(&service.job.program);
+        process = service.process.take();
         service.last_exit = Some(exit);
         service.crashes = if exit.is_well() { 0 } else { service.crashes + 1 };
         is_gone = service.is_leaving;
         (!is_gone && service.job.keep_alive.wants(exit.is_well()) && !service.is_capped)
             .then(|| service.plan(now))
     });
-    program::ended(mac, &program);
+    if let Some(process) = process {
+        program::ended(mac, &process);
+    }
     if is_gone && let Some(live) = &mut *mac.live() {
         live.launchd.services.remove(target);
     }
@@ -183,12 +208,13 @@ pub(in crate::mac) fn kickstart(mac: &Arc<Mac>, target: &str, kills: bool) -> Re
         && kills
     {
         // It is started again below, whatever its property list says.
-        let program = with(mac, target, loading, |service| {
-            service.process = None;
+        let killed = with(mac, target, loading, |service| {
             service.last_exit = Some(Exit::Signal(9));
-            service.job.program.clone()
+            service.process.take()
         });
-        program::ended(mac, &program.unwrap_or_default());
+        if let Some(Some(process)) = killed {
+            program::ended(mac, &process);
+        }
         tracing::debug!(pid, "a service was killed to be started anew");
     }
     let now = mac.clock().time();

@@ -45,12 +45,44 @@ pub(in crate::mac) struct Process {
     pub(in crate::mac) arguments: Vec<String>,
     /// The hash of its code signature, if it has one.
     pub(in crate::mac) cdhash: Option<String>,
+    /// Which part of the Mac it is, if it is one.
+    pub(in crate::mac) is: Option<String>,
     /// Where it listens, and what it answers there.
     pub(in crate::mac) listens: Option<(u16, String)>,
+    /// At which address, or at all (`*`); at 127.0.0.1 if it is not said.
+    pub(in crate::mac) address: Option<String>,
+    /// The process of this machine that leads what runs for it, if there is one.
+    #[serde(skip)]
+    pub(super) leader: Option<rustix::process::Pid>,
     /// When it was started.
     pub(in crate::mac) started: Time,
     /// How long it takes to end when it is asked to, in seconds.
     pub(in crate::mac) stops_after: u64,
+}
+
+impl Process {
+    /// One that does nothing but run.
+    pub(in crate::mac) fn new(
+        pid: u32,
+        user: &str,
+        program: &str,
+        arguments: Vec<String>,
+        started: Time,
+    ) -> Process {
+        Process {
+            pid,
+            user: user.to_owned(),
+            program: program.to_owned(),
+            arguments,
+            cdhash: None,
+            is: None,
+            listens: None,
+            address: None,
+            leader: None,
+            started,
+            stops_after: 1,
+        }
+    }
 }
 
 /// How something ended.

@@ -140,6 +140,8 @@ fn a_lab_runs_until_it_is_told_to_stop() {
         "SCW_DEFAULT_PROJECT_ID",
         "SCW_DEFAULT_ZONE",
         "SCW_SECRET_KEY",
+        "TAILSCALE_API_KEY",
+        "TAILSCALE_BASE_URL",
         "VAULT_ADDR",
         "VAULT_TOKEN",
     ];

@@ -9,6 +9,7 @@
 //! 7. [`launchd`]: services and code signatures
 //! 8. [`pf`]: the packet filter and its incidents
 //! 9. [`builders`]: Tart, Homebrew, Xcode, and the agent of GitHub Actions
+//! 10. [`tailscale`]: Tailscale and exporters
 
 mod builders;
 mod commands;
@@ -21,4 +22,5 @@ mod login_screen;
 mod login_settings;
 mod pf;
 mod session;
+mod tailscale;
 mod world;

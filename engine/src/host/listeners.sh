@@ -1,0 +1,1 @@
+exec lsof -nP "-iTCP:$1" -sTCP:LISTEN

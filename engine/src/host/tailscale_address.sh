@@ -1,0 +1,2 @@
+PATH=$PATH:/usr/local/bin
+exec tailscale ip -4

@@ -29,9 +29,12 @@ pub(super) fn parts(text: &str) -> Vec<&str> {
         let (part, further) = rest.split_at(floor(rest, end));
         if matches!(part, "}" | "]") {
             // A comma behind the last says nothing; comments may stand behind it.
-            let last = parts.iter().rposition(|part| !part.starts_with('/'));
-            if let Some(at) = last.filter(|at| parts[*at] == ",") {
-                parts.remove(at);
+            let mut words = (0..parts.len()).rev().filter(|at| !parts[*at].starts_with('/'));
+            if let (Some(last), Some(before)) = (words.next(), words.next())
+                && parts[last] == ","
+                && !matches!(parts[before], "{" | "[" | ",")
+            {
+                parts.remove(last);
             }
         }
         parts.push(part.trim_end());

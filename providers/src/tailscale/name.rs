@@ -76,16 +76,14 @@ impl ApiKind for Name {
         let devices = reader.devices().await;
         let answer = |at: At<Name>| {
             let devices = devices.as_ref().map_err(Clone::clone)?;
+            // Nothing is to be made free where ours has it and is connected.
+            let is_settled = |name: &Name| name.own(devices).iter().all(|device| device.connected_to_control);
             Ok(match at {
                 At::Recorded(known) => Some(known.seen(devices)),
-                // It is in use, or was made free: nothing is left to be done.
                 At::Declared(wish) => {
-                    Some(wish.seen(devices)).filter(|it| it.node_id.is_some() && it.left_over.is_none())
+                    Some(wish.seen(devices)).filter(|found| found.node_id.is_some() && is_settled(&wish))
                 }
-                At::Begun { wish, .. } => {
-                    let own = wish.own(devices);
-                    Some(wish.seen(devices)).filter(|_| own.iter().all(|device| device.connected_to_control))
-                }
+                At::Begun { wish, .. } => Some(wish.seen(devices)).filter(|_| is_settled(&wish)),
                 At::Id(_) => None,
             })
         };

@@ -3,8 +3,11 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use fleet_engine::plan::chain;
 use fleet_engine::provider::Session;
 use fleet_engine::registry::Registry;
+use fleet_engine::schema::{Catalog, Sort};
+use fleet_engine::secret::InCluster;
 use fleet_lang::Value;
 
 use super::{Missing, wait_for};
@@ -35,14 +38,36 @@ impl Issuer {
                 Missing::new(format!("the provider `{session}` is not known well enough yet")).help(help)
             );
         }
-        let registry = (self.providers)(self.cwd.clone(), &self.vars);
-        wait_for(async {
-            let issued = registry.issue(session, settings, request).await;
-            issued
-                .map(|secret| secret.0)
-                .map_err(|error| Missing { why: fleet_engine::plan::chain(&error), help: error.help.clone() })
-        })
+        ask(&self.registry(), session, settings, request)
     }
+
+    /// A Secret of the cluster that the kubeconfig of the surroundings leads to: the provider of clusters knows the way.
+    pub(super) fn read_cluster(&self, place: &InCluster) -> Result<String, Missing> {
+        let InCluster { namespace, name, key } = place;
+        let (registry, session) = (self.registry(), Session::of("kubernetes"));
+        let provider = registry.find(Sort::Provider, &session.provider);
+        if provider.is_none_or(|entry| entry.issues.is_none()) {
+            let template = format!("{{{{index .data \"{key}\" | base64decode}}}}");
+            let by_hand =
+                format!("exec:kubectl get secret -n {namespace} {name} -o go-template='{template}'");
+            return Err(Missing::new("this version has no way to a cluster").help(format!("use `{by_hand}`")));
+        }
+        ask(&registry, &session, &Value::null(), &format!("secret:{namespace}/{name}#{key}"))
+    }
+
+    fn registry(&self) -> Registry {
+        (self.providers)(self.cwd.clone(), &self.vars)
+    }
+}
+
+/// Asks a provider, whatever runs around this.
+fn ask(registry: &Registry, session: &Session, settings: &Value, request: &str) -> Result<String, Missing> {
+    wait_for(async {
+        let issued = registry.issue(session, settings, request).await;
+        issued
+            .map(|secret| secret.0)
+            .map_err(|error| Missing { why: chain(&error), help: error.help.clone() })
+    })
 }
 
 #[cfg(test)]

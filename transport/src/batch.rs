@@ -11,6 +11,7 @@ use tokio::sync::oneshot;
 
 use crate::chance;
 use crate::failure::{cut, not_held, not_listed, of_step};
+use crate::guard;
 use crate::prepare::{bring, is_long, read_edits};
 use crate::script::Job;
 use crate::script::frame::escaped_size;
@@ -99,12 +100,28 @@ impl Doing {
     }
 
     fn hold(&self, slot: &str) -> Hold {
-        Hold { lineage: one_line(&self.holder.lineage), slot: one_line(slot), fence: self.holder.fence }
+        hold(&self.holder, slot)
     }
 }
 
-/// Answers all of them.
-pub(crate) async fn serve(session: &mut Session, asks: Vec<Asked>, mut works: Vec<Doing>) {
+/// Who works on the host of a slot.
+pub(crate) fn hold(holder: &Holder, slot: &str) -> Hold {
+    Hold { lineage: one_line(&holder.lineage), slot: one_line(slot), fence: holder.fence }
+}
+
+/// Answers all of them. Those that could cut the host off go alone, after all others.
+pub(crate) async fn serve(session: &mut Session, asks: Vec<Asked>, works: Vec<Doing>) {
+    let (guarded, works): (Vec<Doing>, Vec<Doing>) =
+        works.into_iter().partition(|doing| doing.work.revert.is_some() && !doing.work.steps.is_empty());
+    together(session, asks, works).await;
+    for mut doing in guarded {
+        let (work, holder) = (std::mem::take(&mut doing.work), doing.holder.clone());
+        doing.finish(guard::guarded(session, work, holder).await);
+    }
+}
+
+/// Answers all of them together.
+pub(crate) async fn together(session: &mut Session, asks: Vec<Asked>, mut works: Vec<Doing>) {
     for doing in &mut works {
         let may_be = |step: &Step| sound(&step.act).and_then(|()| elsewhere(&session.reach.over, &step.act));
         if let Err(error) = doing.work.steps.iter().try_for_each(may_be) {

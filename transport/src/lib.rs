@@ -5,6 +5,7 @@
 //! 3. [`shell`]: one shell that stays; [`sudo`] is that of root
 //! 4. [`session`]: one round trip with a host; [`upload`] takes what is too long for it
 //! 5. [`batch`]: questions and works that travel together; [`prepare`] sees to what they need, [`host`] collects them
+//! 6. [`guard`]: changes that could cut a host off, which it undoes by itself unless they are confirmed
 //!
 //! [`Channels`] is all of it: the hosts of a run. Beside it, [`http`] leads to APIs.
 
@@ -12,6 +13,7 @@ mod batch;
 mod chance;
 mod channels;
 mod failure;
+mod guard;
 mod host;
 pub mod http;
 mod limit;

@@ -44,14 +44,20 @@ impl Shared {
 }
 
 impl Link {
-    /// Connects. `host_key` is what the host proved to be before in the same run.
-    pub(crate) async fn make(reach: &Reach, host_key: Option<&str>, shared: &Shared) -> Result<Link, Error> {
+    /// Connects. `host_key` is what the host proved to be before in the same run; where it `is_fresh`, no connection that
+    /// was kept will do.
+    pub(crate) async fn make(
+        reach: &Reach,
+        host_key: Option<&str>,
+        is_fresh: bool,
+        shared: &Shared,
+    ) -> Result<Link, Error> {
         let _turn = shared.connects.acquire().await;
         loop {
             let (road, mut line, master) = match &reach.over {
                 Over::Local => (Road::Local, Line::default(), None),
                 Over::Ssh(ssh) => {
-                    let (master, line) = shared.masters.connect(&reach.slot, ssh, host_key).await?;
+                    let (master, line) = shared.masters.connect(&reach.slot, ssh, host_key, is_fresh).await?;
                     (Road::Ssh(master.session()), line, Some(master))
                 }
             };

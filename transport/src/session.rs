@@ -30,6 +30,8 @@ pub(crate) struct Session {
     pub(crate) reach: Reach,
     pub(crate) shared: Arc<Shared>,
     link: Option<Link>,
+    /// Whether no connection of an earlier run does.
+    is_fresh: bool,
     /// What the host proved to be when it was first met in this run.
     pub(crate) host_key: Option<String>,
     /// What stands before every path, as the host said last.
@@ -80,6 +82,7 @@ impl Session {
             reach,
             shared,
             link: None,
+            is_fresh: false,
             host_key: None,
             prefix,
             sudo: Sudo::default(),
@@ -90,6 +93,18 @@ impl Session {
         }
     }
 
+    /// A session by a connection of its own, with the same host.
+    pub(crate) fn fresh(&self) -> Session {
+        let host_key = self.host_key.clone();
+        let session = Session::new(self.reach.clone(), self.shared.clone(), self.prefix.clone());
+        Session { is_fresh: true, host_key, sudo: self.sudo.elsewhere(), ..session }
+    }
+
+    /// Whether there is a connection, as far as anybody noticed.
+    pub(crate) fn is_connected(&self) -> bool {
+        self.link.is_some()
+    }
+
     /// Sees to it that there is a connection.
     pub(crate) async fn connect(&mut self) -> Result<(), Error> {
         if let Some(link) = &mut self.link
@@ -98,7 +113,7 @@ impl Session {
             self.disconnect().await;
         }
         if self.link.is_none() {
-            let link = Link::make(&self.reach, self.host_key.as_deref(), &self.shared).await?;
+            let link = Link::make(&self.reach, self.host_key.as_deref(), self.is_fresh, &self.shared).await?;
             self.host_key = link.line.host_key.clone();
             self.link = Some(link);
         }

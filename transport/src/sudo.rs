@@ -59,6 +59,11 @@ impl Sudo {
             .needs_root()
     }
 
+    /// What is known of it by another connection: a password that was tried is not tried again.
+    pub(crate) fn elsewhere(&self) -> Sudo {
+        Sudo { password: self.password.clone(), ..Sudo::default() }
+    }
+
     /// The shell is of no use any more.
     pub(crate) fn forget_shell(&mut self) {
         self.shell = None;

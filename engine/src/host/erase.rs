@@ -4,7 +4,7 @@ use std::marker::PhantomData;
 
 use fleet_lang::Value;
 
-use super::{HostData, HostKind, Probe, Reply, Step};
+use super::{HostData, HostKind, Probe, Reply, Revert, Step};
 use crate::attributes::Misfit;
 use crate::kind::{describe, normalize, typed, upgrade};
 use crate::resource::{At, Change, Disruption, Error, Touch};
@@ -46,6 +46,12 @@ pub trait HostThing: Send + Sync {
 
     /// See [`HostKind::remove`].
     fn remove(&self, observed: &Value) -> Result<Vec<Step>, Error>;
+
+    /// See [`HostKind::cuts_access`].
+    fn cuts_access(&self, object: &Value, is_removed: bool) -> Result<Option<Revert>, Error> {
+        let _ = (object, is_removed);
+        Ok(None)
+    }
 
     /// See [`HostKind::left`].
     fn left(&self, observed: &Value, reply: &Reply) -> Result<Option<Value>, Error>;
@@ -126,6 +132,10 @@ impl<K: HostKind> HostThing for OnHost<K> {
 
     fn remove(&self, observed: &Value) -> Result<Vec<Step>, Error> {
         K::remove(K::from_value(observed)?)
+    }
+
+    fn cuts_access(&self, object: &Value, is_removed: bool) -> Result<Option<Revert>, Error> {
+        Ok(K::from_value(object)?.cuts_access(is_removed))
     }
 
     fn left(&self, observed: &Value, reply: &Reply) -> Result<Option<Value>, Error> {

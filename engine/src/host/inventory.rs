@@ -3,12 +3,14 @@
 //! It holds what it takes to find a thing and to remove it, and nothing sensitive. Where the state is lost, or knew
 //! nothing of a thing yet, the inventory still does.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use fleet_lang::{Entries, Kind, Type, Value};
 use serde_json::{Value as Json, json};
 use sha2::{Digest, Sha256};
 
+use super::probe::{Content, What};
 use super::{HostDatum, Ledger, Listed, Probe, Read, Reply, busy, ledger};
 use crate::address::Address;
 use crate::attributes::Misfit;
@@ -47,7 +49,8 @@ impl HostDatum for Reading {
     fn probe(&self, arguments: &Value) -> Result<Probe, Error> {
         let ledger = arguments.as_str().unwrap_or(ledger::PATH);
         let list = Read::Inside(Ledger::inventory(ledger));
-        Ok(Probe::new().and(list).and(Read::Line).and(Read::Processes(busy::expression())))
+        let probe = Probe::new().and(list).and(Read::Line).and(Read::Processes(busy::expression()));
+        Ok(probe.content(Ledger::unconfirmed(ledger), Content::Whole))
     }
 
     fn parse(&self, _: &Value, reply: &Reply) -> Result<Value, Error> {
@@ -58,7 +61,12 @@ impl HostDatum for Reading {
         let (list, line) = (String::from_utf8_lossy(reply.inside(0)?), reply.line(1)?);
         let busy =
             busy::parse(reply.output(2)?).map(|busy| busy.iter().map(|what| what.as_str().into()).collect());
+        let unconfirmed = match reply.path(3)?.map(|found| &found.what) {
+            Some(What::File(file)) => String::from_utf8_lossy(file.content.as_deref().unwrap_or_default()),
+            _ => "".into(),
+        };
         let entries = [
+            ("unconfirmed", Value::from(&*unconfirmed)),
             ("list", Value::from(&*list)),
             ("host_key", text(&line.host_key)),
             ("address", text(&line.address)),
@@ -73,6 +81,33 @@ pub(crate) fn busy(read: &Value) -> Option<Vec<String>> {
     let busy = get(read, "busy");
     let items = busy.items()?;
     Some(items.iter().filter_map(|what| what.as_str().map(str::to_owned)).collect())
+}
+
+/// What became of a change that could have cut a host off, and that nobody confirmed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Unconfirmed {
+    /// The host is about to undo it.
+    Pending,
+    /// The host undid it by itself.
+    Undone {
+        /// When.
+        when: String,
+        /// What could not be undone; empty if all was.
+        wrong: String,
+    },
+}
+
+/// What nobody confirmed, as the inventory was read, by the names of things there; of each, what happened last.
+pub(crate) fn unconfirmed(read: &Value) -> BTreeMap<String, Unconfirmed> {
+    let notes = get(read, "unconfirmed");
+    let one = |line: &str| {
+        let mut words = line.split('\t').map(str::to_owned);
+        let (name, _attempt, when) = (words.next()?, words.next()?, words.next()?);
+        let wrong = words.next().unwrap_or_default();
+        let became = if when.is_empty() { Unconfirmed::Pending } else { Unconfirmed::Undone { when, wrong } };
+        Some((name, became))
+    };
+    notes.as_str().unwrap_or_default().lines().filter_map(one).collect()
 }
 
 /// Longer texts are left out: nothing is found by them.
@@ -140,6 +175,20 @@ mod tests {
 
     use super::*;
     use crate::provider::Session;
+
+    #[test]
+    fn what_nobody_confirmed_is_told_by_its_name() {
+        let notes = "a\t1\tMonday\t\nb\t2\tTuesday\tpf is gone\na\t3\tWednesday\t\nnonsense\nc\t4\tMonday\t\nc\t5\t\t\n";
+        let read = Value::object([("unconfirmed".into(), Value::from(notes))].into_iter().collect());
+        let undone = |when: &str, wrong: &str| Unconfirmed::Undone { when: when.into(), wrong: wrong.into() };
+        let expected = [
+            ("a".to_owned(), undone("Wednesday", "")),
+            ("b".to_owned(), undone("Tuesday", "pf is gone")),
+            ("c".to_owned(), Unconfirmed::Pending),
+        ];
+        assert_eq!(unconfirmed(&read), expected.into());
+        assert!(unconfirmed(&Value::null()).is_empty());
+    }
 
     #[test]
     fn what_is_listed_is_known_without_what_is_secret_or_long() {

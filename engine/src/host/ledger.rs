@@ -96,6 +96,14 @@ impl Ledger {
     pub fn inventory(ledger: &str) -> String {
         format!("{ledger}.d")
     }
+
+    /// Where a host notes changes that could have cut it off and that nobody confirmed, given where the ledger lies: a line for
+    /// each, with tabs between the name in the inventory, that of the attempt, when it was undone, and what could not be. Of
+    /// one that waits to be confirmed, the last two are empty, each behind its tab.
+    #[must_use]
+    pub fn unconfirmed(ledger: &str) -> String {
+        format!("{ledger}.unconfirmed")
+    }
 }
 
 impl fmt::Display for Ledger {

@@ -70,7 +70,7 @@ pub use erase::{DataOnHost, HostDatum, HostThing, OnHost};
 pub use ledger::{Holding, Ledger};
 pub use probe::{Answer, Content, Operand, Output, Probe, Read, Reply, Tool};
 pub use reach::{Holder, Reach};
-pub use step::{Act, Bytes, Step};
+pub use step::{Act, Bytes, Revert, Step};
 
 use std::sync::Arc;
 
@@ -105,6 +105,13 @@ pub trait HostKind: Resource {
 
     /// What removes it. That it is gone already must do no harm.
     fn remove(observed: Self) -> Result<Vec<Step>, Error>;
+
+    /// How the host undoes a change of this by itself, where one may cut the host off from us: asked of the wish, and of
+    /// what was observed where that `is_removed`. `None`: it cannot.
+    fn cuts_access(&self, is_removed: bool) -> Option<Revert> {
+        let _ = is_removed;
+        None
+    }
 
     /// What is left of it once it was removed, given the answers to its own `probe`. It says otherwise than `parse` for a
     /// wish that leaves nothing to remove, such as the absence of something.
@@ -182,6 +189,9 @@ pub struct Work {
     pub steps: Vec<Step>,
     /// What is asked afterwards.
     pub read_back: Probe,
+    /// How the host undoes it by itself, unless a new connection confirms that it can still be reached. It is read back
+    /// after that.
+    pub revert: Option<Revert>,
 }
 
 /// What the inventory of a host says of one thing.

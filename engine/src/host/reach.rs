@@ -1,6 +1,7 @@
 //! How a host is reached, and who wants to.
 
 use std::fmt;
+use std::time::Duration;
 
 use fleet_lang::Value;
 
@@ -22,7 +23,13 @@ pub struct Reach {
     pub lineage: Option<String>,
     /// The password with which the user may become root, where that takes one.
     pub sudo_password: Option<Secret>,
+    /// How long a host waits for a new connection after a change that could cut it off, before it undoes it.
+    pub confirm_within: Duration,
 }
+
+/// How long a host waits for a new connection, if its own does not say otherwise: some attempts to connect, each of
+/// which takes ten seconds where packets are dropped.
+pub const CONFIRM_WITHIN: Duration = Duration::from_secs(60);
 
 /// Over what a host is reached.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -101,6 +108,16 @@ impl Reach {
             ledger: read(settings, "ledger")?,
             lineage: read(settings, "lineage")?,
             sudo_password: secret("sudo_password")?,
+            confirm_within: match read::<Option<i64>>(settings, "confirm_within")? {
+                None => CONFIRM_WITHIN,
+                Some(seconds) if (10..=3600).contains(&seconds) => {
+                    Duration::from_secs(seconds.unsigned_abs())
+                }
+                Some(seconds) => {
+                    let message = format!("{seconds} is not between 10 and 3600 seconds");
+                    return Err(Misfit::new("confirm_within", message));
+                }
+            },
         })
     }
 }

@@ -132,7 +132,8 @@ impl Writer for HostWriting {
             let thing = self.kinds.thing(kind)?;
             let at = At::Recorded(wish);
             let At::Recorded(wish) = &at else { unreachable!("it was just made") };
-            let work = Work { listed, steps: thing.steps(wish, change)?, read_back: thing.probe(&at)? };
+            let (steps, read_back) = (thing.steps(wish, change)?, thing.probe(&at)?);
+            let work = Work { listed, steps, read_back, revert: thing.cuts_access(wish, false)? };
             let reply = self.host.work(work).await?;
             let found = thing.parse(&at, &reply)?;
             Ok((wish.clone(), ReadBack::Found(found)))
@@ -155,7 +156,8 @@ impl Writer for HostWriting {
             let thing = self.kinds.thing(kind)?;
             let steps = thing.remove(&observed)?;
             let read_back = thing.probe(&At::Recorded(observed.clone()))?;
-            let reply = self.host.work(Work { listed, steps, read_back }).await?;
+            let revert = thing.cuts_access(&observed, true)?;
+            let reply = self.host.work(Work { listed, steps, read_back, revert }).await?;
             Ok(ReadBack::Found(thing.left(&observed, &reply)?))
         })
     }

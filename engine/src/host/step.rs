@@ -181,9 +181,40 @@ impl Mark {
     }
 }
 
+/// How a host undoes a change by itself, if the change cut it off from whoever works on it: asked for by
+/// [`HostKind::cuts_access`](super::HostKind::cuts_access).
+///
+/// # Guarantees
+/// - What is kept is kept before anything is done. The host puts it back unless a connection that was made after the
+///   change confirms it in time; so it does if fleet is killed, or if a step fails.
+///
+/// # Assumptions
+/// - The steps end well before that time. What they do may be undone in their middle.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Revert {
+    /// Files and directories, each of which is put back as it was, or removed if it was not there.
+    pub paths: Vec<String>,
+    /// Keeps what is no file: for `/bin/sh`, with a directory for it in `$K`. Paths in it start with `"$R"`.
+    pub keep: &'static str,
+    /// Brings back what is no file, once the files are back.
+    pub undo: &'static str,
+    /// The arguments of both. Everybody on the host can see them.
+    pub arguments: Vec<String>,
+    /// How long the steps may take, besides what it takes to connect.
+    pub takes: Duration,
+}
+
 /// Bytes that are not shown.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Bytes(pub Vec<u8>);
+
+impl Revert {
+    /// Puts these back, which is all there is to do.
+    #[must_use]
+    pub fn of(paths: impl IntoIterator<Item = impl Into<String>>) -> Revert {
+        Revert { paths: paths.into_iter().map(Into::into).collect(), ..Revert::default() }
+    }
+}
 
 impl Step {
     /// A step as the user of the connection.

@@ -25,11 +25,11 @@ use crate::diff::get;
 use crate::event::Listener;
 use crate::expand::{ArgumentsOnly, Expansion, Imported, Memory, Surroundings, expand};
 use crate::graph::{self, Graph};
-use crate::host::inventory;
+use crate::host::inventory::{self, Unconfirmed};
 use crate::observe::{Observed, Subject, SubjectOf, Which, observe};
 use crate::outline::Outline;
 use crate::provider::{Readers, Session};
-use crate::resource::Disruption;
+use crate::resource::{Disruption, Error};
 use crate::schema::{Catalog, Sort};
 use crate::seal::Sealer;
 use crate::state::{Object, Recorded, State, Write};
@@ -105,6 +105,7 @@ pub async fn plan<'c>(
     drop(index);
     let looked = look(sources, &outline, &mut state, options, memory).await?;
     let Looked { mut observed, settings, imports, rounds, again, memory } = looked;
+    leave_unconfirmed(&mut observed);
     let found_roots = found_roots(sources.readers, &settings).await;
     let settled = settle(&mut state, &mut observed, sources.surroundings.catalog, sources.sealer);
     // All of that is still to be written.
@@ -149,7 +150,8 @@ pub async fn plan<'c>(
     explain(&mut plan, &apart);
     let busy = busy(&plan, &observed, sources.readers);
     plan.notes = notes(&plan, &expansion, found_roots, sources.surroundings.catalog);
-    plan.notes.extend(busy);
+    let undone = undone(&plan, &observed);
+    plan.notes.extend(busy.into_iter().chain(undone));
     plan.standing = again.into_iter().chain(left_as_they_are(&state)).collect();
     leave_to_later(&mut plan, &state, &expansion, &graph);
     let again = options.imports.iter().filter(|import| state.recorded.contains_key(&import.to));
@@ -329,6 +331,56 @@ fn notes(
         0 => {}
         1 => notes.push("A script of yours was run to look; `--read-only` does without it.".into()),
         n => notes.push(format!("{n} scripts of yours were run to look; `--read-only` does without them.")),
+    }
+    notes
+}
+
+/// What nobody confirmed, by the slot of its host.
+fn unconfirmed(observed: &Observed) -> Vec<(ScopePath, BTreeMap<String, Unconfirmed>)> {
+    let seen = observed.iter().filter(|(subject, _)| subject.which == Which::Inventory);
+    let read = seen.filter_map(|(subject, sight)| {
+        let read = sight.found.as_ref().ok()?.as_ref()?;
+        Some((subject.address.scope.clone(), inventory::unconfirmed(read)))
+    });
+    read.filter(|(_, unconfirmed)| !unconfirmed.is_empty()).collect()
+}
+
+/// What its host is about to undo cannot be told yet: it is neither as it was, nor will it stay as it is.
+fn leave_unconfirmed(observed: &mut Observed) {
+    for (slot, unconfirmed) in unconfirmed(observed) {
+        let here = observed.iter_mut().filter(|(subject, _)| {
+            subject.address.item != Item::Host && subject.address.scope.slot().as_ref() == Some(&slot)
+        });
+        for (subject, sight) in here {
+            let name = inventory::listed(&subject.address, None).name;
+            if unconfirmed.get(&name) == Some(&Unconfirmed::Pending) {
+                let error = Error::permanent(
+                    "a run that changed it did not confirm that the host can still be reached, so the host is about to undo \
+                     the change by itself",
+                );
+                sight.found = Err(error.help("plan again in a minute or two; if it stays so, see what lies beside the ledger of the host"));
+            }
+        }
+    }
+}
+
+/// What is to be changed again because a host undid it by itself.
+fn undone(plan: &Plan, observed: &Observed) -> Vec<String> {
+    let mut notes = Vec::new();
+    for (slot, unconfirmed) in unconfirmed(observed) {
+        let here = plan.steps.iter().filter(|(address, step)| {
+            address.scope.slot().as_ref() == Some(&slot) && step.action.changes_the_world()
+        });
+        for (address, _) in here {
+            let name = inventory::listed(address, None).name;
+            let Some(Unconfirmed::Undone { when, wrong }) = unconfirmed.get(&name) else { continue };
+            let rest =
+                if wrong.is_empty() { String::new() } else { format!(" Not all could be undone: {wrong}.") };
+            notes.push(format!(
+                "{address} was changed before, and the host undid it by itself at {when}: no new connection confirmed that the \
+                 host could still be reached.{rest}"
+            ));
+        }
     }
     notes
 }

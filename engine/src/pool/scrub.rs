@@ -69,6 +69,7 @@ impl Run<'_> {
             listed: Some(inventory::listed(address, None)),
             steps: thing.remove(&observed)?,
             read_back: thing.probe(&At::Recorded(observed.clone()))?,
+            revert: thing.cuts_access(&observed, true)?,
         };
         let reply = writer.work(work).await?;
         match thing.left(&observed, &reply)? {

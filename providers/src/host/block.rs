@@ -3,10 +3,10 @@
 use fleet_derive::Schema;
 use fleet_engine::attributes::Misfit;
 use fleet_engine::host::edit::{Pattern, blocks, lines, outside};
-use fleet_engine::host::{Act, Content, Edit, HostKind, Probe, Reply, Step};
+use fleet_engine::host::{Act, Content, Edit, HostKind, Probe, Reply, Revert, Step};
 use fleet_engine::resource::{At, Change, Error, Resource};
 
-use super::common::{check_path, is_another, named, shared};
+use super::common::{check_path, is_another, named, revert_of, shared};
 
 /// A block of lines in a file that others write, too.
 ///
@@ -138,6 +138,10 @@ impl HostKind for Block {
     fn remove(observed: Block) -> Result<Vec<Step>, Error> {
         let edit = observed.edit(None, Vec::new());
         Ok(vec![Step::new(Act::Edit { path: observed.path, edit }).by_root(observed.sudo)])
+    }
+
+    fn cuts_access(&self, is_removed: bool) -> Option<Revert> {
+        revert_of(&self.path, is_removed)
     }
 }
 

@@ -3,7 +3,7 @@
 use fleet_engine::attributes::Misfit;
 use fleet_engine::host::probe::{self, Found, What};
 use fleet_engine::host::step::{Keep, LocalFile};
-use fleet_engine::host::{Act, Step};
+use fleet_engine::host::{Act, Revert, Step};
 use fleet_engine::resource::{At, Error};
 use sha2::{Digest, Sha256};
 
@@ -28,6 +28,16 @@ pub(crate) fn check_path(path: &str) -> Result<(), Misfit> {
         return refuse("it has a part that is empty, `.` or `..`; write it without");
     }
     Ok(())
+}
+
+/// How a host undoes a change of a file by itself, where that decides who gets in or who becomes root. Whoever removes a rule of
+/// `sudo` wants to be root by a password again, or not at all.
+pub(crate) fn revert_of(path: &str, is_removed: bool) -> Option<Revert> {
+    let place = path.strip_prefix("/private").unwrap_or(path);
+    let is_sudo = place == "/etc/sudoers" || place.starts_with("/etc/sudoers.d/");
+    let is_ssh = place.starts_with("/etc/ssh/") || place.starts_with("/etc/pam.d/");
+    let is_key = place.ends_with("/.ssh/authorized_keys") || place.ends_with("/.ssh/authorized_keys2");
+    ((is_sudo && !is_removed) || is_ssh || is_key).then(|| Revert::of([path]))
 }
 
 /// The thing that a question is about, where it is not named by an id.
@@ -124,6 +134,25 @@ pub(crate) fn sha256(bytes: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn files_that_let_people_in_are_put_back() {
+        for path in [
+            "/etc/ssh/sshd_config",
+            "/etc/ssh/sshd_config.d/x",
+            "/private/etc/pam.d/sudo",
+            "/Users/m1/.ssh/authorized_keys",
+        ] {
+            assert_eq!(revert_of(path, false), Some(Revert::of([path])), "{path}");
+            assert_eq!(revert_of(path, true), Some(Revert::of([path])), "{path}");
+        }
+        assert!(
+            revert_of("/etc/sudoers.d/m1", false).is_some() && revert_of("/etc/sudoers.d/m1", true).is_none()
+        );
+        for path in ["/etc/sudoers.x", "/etc/motd", "/opt/etc/ssh/x", "/Users/m1/.ssh/config"] {
+            assert_eq!(revert_of(path, false), None, "{path}");
+        }
+    }
 
     #[test]
     fn a_path_has_one_spelling() {

@@ -3,11 +3,11 @@
 use fleet_derive::Schema;
 use fleet_engine::attributes::Misfit;
 use fleet_engine::host::step::{self, LocalFile};
-use fleet_engine::host::{Act, Bytes, Content, HostKind, Probe, Reply, Step};
+use fleet_engine::host::{Act, Bytes, Content, HostKind, Probe, Reply, Revert, Step};
 use fleet_engine::resource::{At, Change, Error, Resource};
 
 use super::common::{
-    asked, check_path, is_another, keep, keep_step, local, normal_digest, path_of, regular, sha256,
+    asked, check_path, is_another, keep, keep_step, local, normal_digest, path_of, regular, revert_of, sha256,
 };
 use crate::mode;
 
@@ -171,6 +171,10 @@ impl HostKind for File {
 
     fn remove(observed: File) -> Result<Vec<Step>, Error> {
         Ok(vec![Step::new(Act::Remove { path: observed.path }).by_root(observed.sudo)])
+    }
+
+    fn cuts_access(&self, is_removed: bool) -> Option<Revert> {
+        revert_of(&self.path, is_removed)
     }
 }
 

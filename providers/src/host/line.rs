@@ -3,10 +3,10 @@
 use fleet_derive::Schema;
 use fleet_engine::attributes::Misfit;
 use fleet_engine::host::edit::{Pattern, lines, literally};
-use fleet_engine::host::{Act, Content, Edit, HostKind, Probe, Reply, Step};
+use fleet_engine::host::{Act, Content, Edit, HostKind, Probe, Reply, Revert, Step};
 use fleet_engine::resource::{At, Change, Error, Resource};
 
-use super::common::{check_path, is_another, named, shared};
+use super::common::{check_path, is_another, named, revert_of, shared};
 
 /// A line in a file that others write, too.
 ///
@@ -126,6 +126,10 @@ impl HostKind for Line {
     fn left(observed: Line, reply: &Reply) -> Result<Option<Line>, Error> {
         // An absence leaves nothing when it is not wished any more.
         if observed.present { Line::parse(&At::Recorded(observed), reply) } else { Ok(None) }
+    }
+
+    fn cuts_access(&self, is_removed: bool) -> Option<Revert> {
+        revert_of(&self.path, is_removed)
     }
 }
 

@@ -44,6 +44,9 @@ struct Ssh {
     /// The password with which the user becomes root; without one, root must be had without a password.
     #[fleet(secret)]
     sudo_password: Option<String>,
+    /// How many seconds a host waits for a new connection after a change that could cut it off, before it undoes that by
+    /// itself; 60 if nothing is said.
+    confirm_within: Option<i64>,
     /// A directory on the host that stands for `/`, such as a mounted image.
     root: Option<String>,
     /// The file to be read in the place of `~/.ssh/config`.

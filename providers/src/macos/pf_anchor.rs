@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use fleet_derive::Schema;
 use fleet_engine::attributes::Misfit;
 use fleet_engine::host::edit::{Pattern, blocks, lines, literally, outside};
-use fleet_engine::host::{Act, Content, Edit, HostKind, Probe, Reply, Step};
+use fleet_engine::host::{Act, Content, Edit, HostKind, Probe, Reply, Revert, Step};
 use fleet_engine::resource::{At, Change, Edge, Error, Resource};
 
 use super::pf_parts::{Anchor, Seen, arm, check_name, normal_nets, only_wish};
@@ -187,6 +187,12 @@ impl HostKind for PfAnchor {
     fn remove(observed: PfAnchor) -> Result<Vec<Step>, Error> {
         let gone = observed.anchor().disarm(observed.tables.keys());
         Ok(vec![gone, observed.edit_conf(None)])
+    }
+
+    fn cuts_access(&self, _: bool) -> Option<Revert> {
+        let mut revert = self.anchor().revert(self.tables.keys());
+        revert.paths.push(CONF.to_owned());
+        Some(revert)
     }
 }
 

@@ -7,10 +7,11 @@
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::time::Duration;
 
 use fleet_engine::attributes::Misfit;
 use fleet_engine::host::step::{self, Keep};
-use fleet_engine::host::{Act, Bytes, Content, Operand, Output, Probe, Reply, Step, Tool};
+use fleet_engine::host::{Act, Bytes, Content, Operand, Output, Probe, Reply, Revert, Step, Tool};
 use fleet_engine::resource::Error;
 
 use crate::cure;
@@ -19,6 +20,10 @@ use crate::host::common::{regular, sha256, shared};
 const ARM: &str = include_str!("pf_arm.sh");
 pub(super) const APPLY: &str = include_str!("pf_apply.sh");
 pub(super) const REMOVE: &str = include_str!("pf_remove.sh");
+/// Keeps what is in force.
+const KEEP: &str = concat!(include_str!("pf_in_force.sh"), include_str!("pf_keep.sh"));
+/// Brings it back.
+const UNDO: &str = concat!(include_str!("pf_in_force.sh"), include_str!("pf_undo.sh"));
 /// How many seconds launchd gets to let go of a daemon.
 pub(super) const PATIENCE: u32 = 30;
 /// Where Apple's own ruleset calls everything.
@@ -223,6 +228,18 @@ impl<'a> Anchor<'a> {
         let words = [self.0, &self.label(), anew, &PATIENCE.to_string()].map(str::to_owned);
         steps.push(procedure(APPLY, words.into_iter().chain(tables.cloned())));
         steps
+    }
+
+    /// How a host undoes a change of it by itself: a filter decides who gets in.
+    pub(super) fn revert<'t>(self, tables: impl Iterator<Item = &'t String>) -> Revert {
+        let words = [self.0, &self.label(), &PATIENCE.to_string()].map(str::to_owned);
+        Revert {
+            keep: KEEP,
+            undo: UNDO,
+            arguments: words.into_iter().chain(tables.cloned()).collect(),
+            takes: Duration::from_secs(PATIENCE.into()),
+            ..Revert::of([self.file(), self.record(), self.script(), self.plist_path()])
+        }
     }
 
     /// Takes all of it away.

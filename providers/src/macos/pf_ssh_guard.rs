@@ -4,7 +4,7 @@ use std::net::Ipv4Addr;
 
 use fleet_derive::Schema;
 use fleet_engine::attributes::Misfit;
-use fleet_engine::host::{Act, Bytes, HostKind, Probe, Reply, Step};
+use fleet_engine::host::{Act, Bytes, HostKind, Probe, Reply, Revert, Step};
 use fleet_engine::resource::{At, Change, Edge, Error, Resource};
 
 use super::pf_parts::{APPLES, Anchor, arm, check_name, normal_net, normal_nets, only_wish};
@@ -172,6 +172,10 @@ impl HostKind for PfSshGuard {
 
     fn remove(observed: PfSshGuard) -> Result<Vec<Step>, Error> {
         Ok(vec![Anchor(&observed.path()).disarm(tables().iter())])
+    }
+
+    fn cuts_access(&self, _: bool) -> Option<Revert> {
+        Some(Anchor(&self.path()).revert(tables().iter()))
     }
 }
 

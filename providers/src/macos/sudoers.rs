@@ -4,7 +4,7 @@ use fleet_derive::Schema;
 use fleet_engine::attributes::Misfit;
 use fleet_engine::host::probe::What;
 use fleet_engine::host::step::{Content, Keep};
-use fleet_engine::host::{Act, Bytes, HostKind, Output, Probe, Read, Reply, Step, Tool};
+use fleet_engine::host::{Act, Bytes, HostKind, Output, Probe, Read, Reply, Revert, Step, Tool};
 use fleet_engine::resource::{At, Change, Edge, Error, Resource};
 
 use crate::host::common::{in_the_way, is_another, named};
@@ -148,6 +148,11 @@ impl HostKind for Sudoers {
 
     fn remove(observed: Sudoers) -> Result<Vec<Step>, Error> {
         Ok(vec![Step::new(Act::Remove { path: observed.file() }).as_root()])
+    }
+
+    /// Whoever removes it wants to be root by a password again, or not at all.
+    fn cuts_access(&self, is_removed: bool) -> Option<Revert> {
+        (!is_removed).then(|| Revert::of([self.file()]))
     }
 }
 

@@ -111,6 +111,12 @@ impl Sshd {
         &self.identity
     }
 
+    /// The file with the keys that it lets in, which it reads whenever somebody connects.
+    #[must_use]
+    pub fn keys_let_in(&self) -> PathBuf {
+        self.file("client.pub")
+    }
+
     /// Its own key, as `type base64`.
     #[must_use]
     pub fn host_key(&self) -> String {

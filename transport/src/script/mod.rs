@@ -3,7 +3,8 @@
 //! 1. [`frame`]: one request: a script, and beside it what must not stand in a script
 //! 2. [`ask`]: questions → a script that asks them all at once, and back
 //! 3. [`work`]: works → a script that does their steps, and how far it came
-//! 4. [`sections`](mod@sections): what a script printed, cut into its answers
+//! 4. [`guard`](mod@guard): what undoes a change that could cut a host off
+//! 5. [`sections`](mod@sections): what a script printed, cut into its answers
 //!
 //! A script begins with [`start`] once in a session. It runs in any POSIX shell, and tries which tools there are.
 
@@ -11,11 +12,13 @@ use std::sync::LazyLock;
 
 pub mod ask;
 pub mod frame;
+pub mod guard;
 pub mod sections;
 pub mod work;
 
 pub use ask::Asking;
 pub use frame::{Frame, LOADER};
+pub use guard::Guarded;
 pub use sections::{Section, sections};
 pub use work::Job;
 
@@ -24,6 +27,12 @@ pub const PRELUDE: &str = include_str!("prelude.sh");
 
 /// The functions that steps call, besides.
 pub const WORK: &str = include_str!("work.sh");
+
+/// The procedure around changes that could cut a host off.
+pub const GUARD: &str = include_str!("guard.sh");
+
+/// What it leaves on the host, to undo such a change.
+pub const WATCH: &str = include_str!("watch.sh");
 
 /// What stands before every path of a session; nothing for the host itself.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -435,7 +435,7 @@ release() {
         # Another claim is not given back. Who does not know the installation wants to hear of it.
         [ -n "$6" ] || refused "$1"
       else
-        rm -rf -- "$1.d" "$1".up-* && rm -f -- "$1"
+        rm -rf -- "$1.d" "$1".up-* && rm -f -- "$1.unconfirmed" "$1"
       fi
       ;;
     stale) refused "$1" ;;

@@ -59,15 +59,20 @@ impl Masters {
         Masters { keep, opened: Mutex::new(None), count: AtomicUsize::new(0) }
     }
 
-    /// Connects to the first address that answers. `seen` is the key of the host that was met before in this run.
+    /// Connects to the first address that answers. `seen` is the key of the host that was met before in this run. One that
+    /// `is_fresh` is made now, and kept for nobody.
     pub(crate) async fn connect(
         &self,
         slot: &str,
         ssh: &Ssh,
         seen: Option<&str>,
+        is_fresh: bool,
     ) -> Result<(Master, Line), Error> {
         let pin = ssh.host_key.as_deref().or(seen).map(keys::plain).transpose()?;
-        let corner = self.corner(slot, ssh, pin.as_deref()).await?;
+        let mut corner = self.corner(slot, ssh, pin.as_deref()).await?;
+        if is_fresh {
+            corner.kept = None;
+        }
         if let Some(kept) = &corner.kept
             && let Some(found) = resume(kept, ssh).await
         {

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use fleet_engine::host::probe::What;
-use fleet_engine::host::reach::Over;
+use fleet_engine::host::reach::{CONFIRM_WITHIN, Over};
 use fleet_engine::host::step::{Claim, Content, Keep, LocalFile};
 use fleet_engine::host::{
     Act, Bytes, Content as Wanted, Edit, Holder, HostWriter, Hosts, Listed, Probe, Reach, Read, Reply, Step,
@@ -27,6 +27,7 @@ pub(crate) fn reach(root: &Path) -> Reach {
         ledger: LEDGER.into(),
         lineage: Some("state-1".into()),
         sudo_password: None,
+        confirm_within: CONFIRM_WITHIN,
     }
 }
 
@@ -35,7 +36,7 @@ pub(crate) fn holder(fence: u64) -> Holder {
 }
 
 pub(crate) fn work(acts: Vec<Act>, read_back: Probe) -> Work {
-    Work { listed: None, steps: acts.into_iter().map(Step::new).collect(), read_back }
+    Work { steps: acts.into_iter().map(Step::new).collect(), read_back, ..Work::default() }
 }
 
 pub(crate) fn claim() -> Work {

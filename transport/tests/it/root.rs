@@ -49,7 +49,7 @@ impl User {
         user
     }
 
-    fn rules(&self) -> String {
+    pub(crate) fn rules(&self) -> String {
         format!("/etc/sudoers.d/{}", self.name)
     }
 
@@ -249,7 +249,7 @@ async fn root_who_is_logged_in_needs_no_sudo() {
     let act = Act::Write { path, content, keep, validate: None };
     let root_probe = Probe::new().content("/made", Wanted::Whole).as_root();
     let made = writer
-        .work(Work { listed: None, steps: vec![Step::new(act).as_root()], read_back: root_probe })
+        .work(Work { steps: vec![Step::new(act).as_root()], read_back: root_probe, ..Work::default() })
         .await;
     assert_eq!(file(&made).0.unwrap(), b"x");
     assert_eq!(server.commands(), 1);

@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 
 use fleet_engine::host::{Content, Operand, Probe, Read, Tool};
 use fleet_transport::script::{
-    Asking, Frame, LOADER, PRELUDE, Root, Section, WORK, sections, start, start_work,
+    Asking, Frame, GUARD, LOADER, PRELUDE, Root, Section, WATCH, WORK, sections, start, start_work,
 };
 
 /// A shell with the arguments that make it one of POSIX.
@@ -89,7 +89,13 @@ fn every_script_passes_shellcheck() {
     crate::work::every_step(&mut steps);
     // What is sent beside a script has no spaces that matter: it is split at ends of lines alone.
     let loader = format!("# shellcheck disable=SC2086\n{LOADER}\n");
-    for (name, script) in [("questions", frame.script()), ("steps", steps.script()), ("loader", &loader)] {
+    for (name, script) in [
+        ("questions", frame.script()),
+        ("steps", steps.script()),
+        ("loader", &loader),
+        ("guard", GUARD),
+        ("watch", &format!("guard=g\nseconds=1\nname=n\nnotes=n\nundo=:\n{WATCH}")),
+    ] {
         let mut child = Command::new("shellcheck")
             .args(["-s", "sh", "-"])
             .stdin(Stdio::piped())

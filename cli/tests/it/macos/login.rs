@@ -233,3 +233,29 @@ fn a_rule_that_visudo_refuses_never_counts() {
     assert!(said.stdout.contains("commands") || said.stderr.contains("commands"), "{said:?}");
     assert_eq!(minis.read("/etc/sudoers.d/m1-nopasswd"), rule);
 }
+
+#[test]
+fn a_rule_by_which_nobody_becomes_root_any_more_is_undone() {
+    let minis = Minis::free();
+    let rule = minis.read("/etc/sudoers.d/m1-nopasswd");
+    minis.configure("resource \"macos_sudoers\" \"x\" {\n  user = \"m1\"\n  commands = [\"/sbin/pfctl\"]\n}");
+    let told = minis.fleet(&["apply", "--auto-approve"]).failed();
+    assert!(told.contains("no new connection could confirm that the host can still be reached"), "{told}");
+    assert!(told.contains("`sudo` refused to become root"), "{told}");
+    assert_eq!(minis.read("/etc/sudoers.d/m1-nopasswd"), rule);
+    assert_eq!(minis.as_root("id -u").ok(), "0\n");
+    assert!(minis.plan().contains("macos_sudoers.x was changed before, and the host undid it by itself"));
+    minis.check_plan(&[("macos_sudoers.x", "update commands")]);
+    // Whoever has a password can still work.
+    with_password(&minis, "pass word");
+    minis.apply();
+    assert_eq!(minis.live()["login"]["tally"]["wrong"], 0);
+    assert_eq!(minis.as_root("id -u").status, Some(1));
+    assert!(!minis.path("/var/tmp/fleet/ledger.guard").exists());
+    // One that is wrong is sent once.
+    minis.let_sudo();
+    minis.site.write("sudo", "another");
+    minis.fleet(&["apply", "--auto-approve"]).failed();
+    assert_eq!(minis.read("/etc/sudoers.d/m1-nopasswd"), rule);
+    assert_eq!(minis.live()["login"]["tally"]["wrong"], 1);
+}

@@ -1,11 +1,13 @@
 //! The kinds of the packet filter: what they make, what they see, what they leave.
 
 use std::net::IpAddr;
+use std::process::Stdio;
 
 use fleet_cli::Exit;
 use fleet_lab::machine::Machine;
 
 use super::Minis;
+use super::minis::MAIN;
 
 /// The egress filter of VMs, as a fleet has it.
 const EGRESS: &str = r##"
@@ -278,4 +280,139 @@ fn vms_reach_other_networks_by_the_interfaces_of_the_moment() {
     let after = minis.as_root("pfctl -s Anchors; pfctl -s nat; pfctl -s rules; pfctl -s info | head -1").ok();
     assert!(!after.contains("fleet") && after.contains("Status: Disabled"), "{after}");
     assert!(!minis.path("/etc/pf.anchors/fleet.vmnat").exists());
+}
+
+/// What lets nobody in any more, but whoever is inside already.
+const CUTS: &str = "resource \"macos_pf_anchor\" \"cuts\" {
+    name   = \"ci.cuts\"
+    tables = { all = [\"0.0.0.0/0\"] }
+    rules  = [\"block drop in quick proto tcp from <all> to any port 22\"]
+  }
+";
+/// Whoever comes from elsewhere.
+const ARRIVAL: &str = "in en0 tcp 203.0.113.7 10.0.0.11:22";
+
+/// Puts these blocks into the fleet. Its hosts wait for nobody longer than they must.
+fn configure_hasty(minis: &Minis, blocks: &str) {
+    minis.configure(blocks);
+    let text = minis.site.read(MAIN);
+    let hasty = "identity = secret.key\n    confirm_within = 10";
+    minis.site.write(MAIN, &text.replace("identity = secret.key", hasty));
+}
+
+/// The same filter, which cuts nobody off.
+fn harmless() -> String {
+    CUTS.replace("port 22", "port 23")
+        .replace("all = [\"0.0.0.0/0\"]", "all = [\"0.0.0.0/0\"], some = [\"10.9.0.0/16\"]")
+        .replace("rules  = [", "rules  = [\"pass in quick from <some> to any\", ")
+}
+
+/// Waits until something is so.
+fn until(mut is_so: impl FnMut() -> bool) {
+    while !is_so() {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+}
+
+/// A Mac with a filter that cuts nobody off; and one whose run was killed after it had cut off everybody.
+fn killed_in_its_middle(minis: &Minis) {
+    configure_hasty(minis, CUTS);
+    let mut command = minis.site.command_with_path(["apply", "--auto-approve"]);
+    let mut fleet = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    until(|| !passes(minis, ARRIVAL));
+    fleet.kill().unwrap();
+    fleet.wait().unwrap();
+    minis.macs[0].cut_connections();
+}
+
+#[test]
+fn a_rule_that_would_cut_ssh_is_undone_by_the_host_itself() {
+    let minis = Minis::free();
+    configure_hasty(&minis, "");
+    minis.apply();
+    let before = minis.snapshot();
+    configure_hasty(&minis, CUTS);
+    let told = minis.fleet(&["apply", "--auto-approve"]).failed();
+    assert!(told.contains("no new connection could confirm that the host can still be reached"), "{told}");
+    assert!(told.contains("so the host undid the change"), "{told}");
+    // It lets everybody in again, and nothing is left of the change.
+    assert!(passes(&minis, ARRIVAL));
+    minis.check_same(&before, "undone");
+    assert_eq!(
+        minis.by_hand("ls \"$FLEET_ROOT/var/tmp/fleet\"").ok(),
+        "ledger\nledger.d\nledger.unconfirmed\n"
+    );
+    assert_eq!(minis.by_hand("ls \"$FLEET_ROOT/var/tmp/fleet/ledger.d\"").ok(), "");
+    let plan = minis.plan();
+    assert!(
+        plan.contains("macos_pf_anchor.cuts was changed before, and the host undid it by itself"),
+        "{plan}"
+    );
+    minis.check_plan(&[("macos_pf_anchor.cuts", "create")]);
+    // What lets people in stays, and nobody speaks of what was undone any more.
+    configure_hasty(&minis, &harmless());
+    minis.apply();
+    minis.check_converged("what cuts nobody off");
+    assert_eq!(minis.by_hand("ls \"$FLEET_ROOT/var/tmp/fleet\"").ok(), "ledger\nledger.d\n");
+    // A change of what is there is undone to what was there: other tables, too.
+    let there = minis.snapshot();
+    configure_hasty(&minis, CUTS);
+    let told = minis.fleet(&["apply", "--auto-approve"]).failed();
+    assert!(told.contains("so the host undid the change"), "{told}");
+    minis.check_same(&there, "undone to what was there");
+    minis.check_plan(&[("macos_pf_anchor.cuts", "update rules tables")]);
+    minis.destroy();
+    minis.check_same(&before, "destroyed");
+}
+
+#[test]
+fn a_host_whose_fleet_was_killed_lets_people_in_again() {
+    let minis = Minis::free();
+    configure_hasty(&minis, "");
+    minis.apply();
+    let before = minis.snapshot();
+    killed_in_its_middle(&minis);
+    until(|| passes(&minis, ARRIVAL) && !minis.path("/var/tmp/fleet/ledger.guard").exists());
+    minis.check_same(&before, "undone");
+    let plan = minis.plan();
+    assert!(plan.contains("the host undid it by itself"), "{plan}");
+    minis.check_plan(&[("macos_pf_anchor.cuts", "create")]);
+    configure_hasty(&minis, &harmless());
+    minis.apply();
+    minis.check_converged("another filter");
+}
+
+#[test]
+fn a_host_that_lost_its_power_lets_people_in_again() {
+    let minis = Minis::free();
+    configure_hasty(&minis, &harmless());
+    minis.apply();
+    let files = ["/etc/pf.conf", "/etc/pf.anchors/ci.cuts"];
+    let before = files.map(|path| minis.read(path));
+    killed_in_its_middle(&minis);
+    assert_ne!(files.map(|path| minis.read(path)), before);
+    minis.wait(async {
+        minis.macs[0].halt().await.unwrap();
+        minis.macs[0].boot(None).await.unwrap();
+    });
+    let left = ["/var/tmp/fleet/ledger.guard", "/Library/LaunchDaemons/dev.fleet.guard.plist"];
+    until(|| left.iter().all(|path| !minis.path(path).exists()));
+    assert!(passes(&minis, ARRIVAL));
+    assert_eq!(files.map(|path| minis.read(path)), before);
+    configure_hasty(&minis, &harmless());
+    minis.check_converged("what was there before");
+    assert_eq!(minis.as_root("launchctl print system/dev.fleet.guard").status, Some(113));
+}
+
+#[test]
+fn what_a_host_is_about_to_undo_is_left_alone() {
+    let minis = Minis::free();
+    configure_hasty(&minis, &harmless());
+    minis.apply();
+    let name = minis.by_hand("ls \"$FLEET_ROOT/var/tmp/fleet/ledger.d\"").ok().trim().to_owned();
+    minis.put("/var/tmp/fleet/ledger.unconfirmed", format!("{name}\tthis attempt\t\t\n"), 0o644);
+    let said = minis.fleet(&["plan"]);
+    let said = format!("{}{}", said.stdout, said.stderr);
+    assert!(said.contains("the host is about to undo the change by itself"), "{said}");
+    assert!(said.contains("macos_pf_anchor.cuts"), "{said}");
 }

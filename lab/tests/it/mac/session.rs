@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use fleet_engine::host::probe::What;
-use fleet_engine::host::reach::{Over, Secret, Ssh};
+use fleet_engine::host::reach::{CONFIRM_WITHIN, Over, Secret, Ssh};
 use fleet_engine::host::step::{Claim, Content, Keep};
 use fleet_engine::host::{
     Act, Bytes, Content as Wanted, Holder, HostWriter, Hosts, Probe, Reach, Step, Work,
@@ -36,6 +36,7 @@ fn reach(world: &World, mac: &Mac, password: Option<&str>) -> Reach {
         ledger: LEDGER.into(),
         lineage: Some("state-1".into()),
         sudo_password: password.map(|password| Secret(password.into())),
+        confirm_within: CONFIRM_WITHIN,
     }
 }
 
@@ -48,7 +49,7 @@ async fn writer(channels: &Channels, reach: &Reach) -> Arc<dyn HostWriter> {
 }
 
 fn work(steps: Vec<Step>) -> Work {
-    Work { listed: None, steps, read_back: Probe::new() }
+    Work { steps, ..Work::default() }
 }
 
 fn write(path: &str, content: Vec<u8>, keep: Keep) -> Step {

@@ -54,6 +54,7 @@ impl Local {
             ledger: LEDGER.into(),
             lineage: Some(LINEAGE.into()),
             sudo_password: None,
+            confirm_within: fleet_engine::host::reach::CONFIRM_WITHIN,
         };
         let holder = Holder { lineage: LINEAGE.into(), fence: 1, by: "me@here".into() };
         let channels = Channels::new(&Options::default());
@@ -78,7 +79,7 @@ impl World for Local {
     }
 
     fn work(&self, steps: Vec<Step>) -> Result<(), Error> {
-        let work = Work { listed: None, steps, read_back: Probe::new() };
+        let work = Work { steps, ..Work::default() };
         self.runtime.block_on(self.writer.work(work)).map(|_| ())
     }
 

@@ -381,3 +381,16 @@ fn check_asks_services_whether_they_take_credentials() {
     let ran = kept.fleet(&["secrets", "check"]);
     assert!(ran.stdout.contains("not asked: a secret that it needs is missing"), "{}", ran.stdout);
 }
+
+#[test]
+fn what_something_was_made_with_is_not_needed_by_what_uses_it() {
+    let more = "\nresource \"core_file\" \"b\" {\n  path    = \"b.txt\"\n  content = core_file.a.path\n  mode    = \"0600\"\n}\n";
+    let kept = Kept::new(&format!("{}{more}", from("vault:secret/ci/github#token")));
+    kept.fleet(&["apply", "--auto-approve"]).ok();
+    kept.site.write(
+        "main.fleet.hcl",
+        &format!("{}{more}", from("vault:secret/ci/github#token")).replace("0600", "0640"),
+    );
+    kept.fleet(&["apply", "--auto-approve"]).ok();
+    assert_eq!(kept.asked(), 1, "only the other file was changed");
+}

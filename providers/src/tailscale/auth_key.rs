@@ -54,7 +54,7 @@ pub(super) struct AuthKey {
     #[fleet(computed)]
     expires: Option<String>,
     /// The key itself, in the run that makes it.
-    #[fleet(computed, secret)]
+    #[fleet(computed, secret, write_only)]
     key: Option<String>,
 }
 

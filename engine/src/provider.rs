@@ -33,6 +33,7 @@ use crate::host::{Holder, HostDatum, HostThing, Listed};
 use crate::kind::{Data, Kind};
 use crate::pool::{Rule, Vendor, VendorReader};
 use crate::resource::{At, BoxFuture, Change, Disruption, Error, Touch};
+use crate::schema::Requests;
 
 /// A provider: a family of kinds that share one way to the world.
 ///
@@ -72,7 +73,7 @@ pub trait Provider: Send + Sync + 'static {
 
     /// Of a provider that issues secrets: why a request cannot be one, as a sentence. A request is what `from` says in
     /// `secret "name" { from = …  provider = NAME }`.
-    const ISSUES: Option<fn(&str) -> Result<(), String>> = None;
+    const ISSUES: Option<Requests> = None;
 
     /// Connects for reading.
     fn reader(&self, settings: Self::Settings) -> impl Future<Output = Result<Self::Reader, Error>> + Send;

@@ -83,6 +83,9 @@ pub enum Nesting {
     Map,
 }
 
+/// What a provider can be asked to issue: why a request is none, as a sentence.
+pub type Requests = fn(&str) -> Result<(), String>;
+
 /// Something the catalogue knows.
 #[derive(Clone, Debug)]
 pub struct Entry {
@@ -109,7 +112,7 @@ pub struct Entry {
     /// What is wrong with its arguments, as far as they are known and the schema cannot say.
     pub check: Option<fn(&Value) -> Vec<Misfit>>,
     /// Of a provider that issues secrets: why a request cannot be one.
-    pub issues: Option<fn(&str) -> Result<(), String>>,
+    pub issues: Option<Requests>,
 }
 
 /// Where a kind lives.

@@ -13,6 +13,7 @@ use fleet_engine::host::{HostThing, OnHost};
 use fleet_engine::kind::{Data, Kind, Of};
 use fleet_engine::provider::{Provider, Standing};
 use fleet_engine::resource::Error;
+use fleet_engine::schema::Requests;
 
 mod client;
 mod record;
@@ -61,7 +62,7 @@ impl Provider for Github {
     const KINDS: &'static [&'static dyn Kind<Looking, Acting>] = &[&Of::<record::Record>::KIND];
     const DATA: &'static [&'static dyn Data<Looking>] = &[&Of::<runners::Runners>::KIND];
     const ON_HOSTS: &'static [&'static dyn HostThing] = &[&OnHost::<runner::Runner>::KIND];
-    const ISSUES: Option<fn(&str) -> Result<(), String>> = Some(|request| requested(request).map(drop));
+    const ISSUES: Option<Requests> = Some(|request| requested(request).map(drop));
 
     async fn reader(&self, settings: Settings) -> Result<Looking, Error> {
         Ok(self.connect(settings)?.looking().clone())

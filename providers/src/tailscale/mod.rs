@@ -14,6 +14,7 @@ use fleet_engine::host::{HostThing, OnHost};
 use fleet_engine::kind::{Kind, Of};
 use fleet_engine::provider::{Provider, Standing};
 use fleet_engine::resource::Error;
+use fleet_engine::schema::Requests;
 
 mod acl;
 mod auth_key;
@@ -60,7 +61,7 @@ impl Provider for Tailscale {
     const KINDS: &'static [&'static dyn Kind<Looking, Acting>] =
         &[&Of::<acl::Acl>::KIND, &Of::<auth_key::AuthKey>::KIND, &Of::<name::Name>::KIND];
     const ON_HOSTS: &'static [&'static dyn HostThing] = &[&OnHost::<device::Device>::KIND];
-    const ISSUES: Option<fn(&str) -> Result<(), String>> = Some(|request| requested(request).map(drop));
+    const ISSUES: Option<Requests> = Some(|request| requested(request).map(drop));
 
     async fn reader(&self, settings: Settings) -> Result<Looking, Error> {
         Ok(self.connect(settings)?.looking().clone())

@@ -1,15 +1,18 @@
 //! Runners from the API to the Mac and back: tokens that GitHub issues, agents that it sees, jobs that it waits for.
 
 use std::fs;
+use std::path::PathBuf;
 use std::thread;
 use std::time::Duration;
 
+use fleet_engine::schema::{Catalog, Sort};
 use fleet_lab::github::App;
 use fleet_lab::vendors::Vendors;
 
 use super::Minis;
 use super::builders::{URL, prepare};
 use crate::laws::search::Search;
+use crate::support::providers;
 
 /// A Mac, and GitHub with an App.
 struct World {
@@ -105,6 +108,45 @@ fn a_runner_comes_by_an_issued_token_is_seen_online_and_goes_from_both_sides() {
     assert_eq!(world.count("delete_runner"), 1);
     world.minis.check_same(&before, "destroyed");
 }
+
+#[test]
+fn the_laws_hold_for_the_example_of_a_registration() {
+    let world = World::new();
+    world.minis.configure(RUNNER_ALONE);
+    world.minis.apply();
+    let catalog = providers(PathBuf::new());
+    let doc = &catalog.find(Sort::Resource, "github_registration").unwrap().schema.doc;
+    let example = doc.split_once("```hcl\n").unwrap().1.split_once("```").unwrap().0;
+    world.minis.site.write("example.fleet.hcl", example);
+    let writes = || {
+        let visits = world.vendors.github.desk.visits();
+        visits.iter().filter(|visit| visit.method != "GET" && visit.operation != Some("create_token")).count()
+    };
+    let before = writes();
+    assert_eq!(world.minis.steps().len(), 1);
+    assert_eq!(writes(), before, "a plan writes nothing");
+    world.minis.apply();
+    world.minis.check_converged("applied");
+    let (made, once) = (world.minis.runners().list(URL), writes());
+    assert_eq!(made[0].labels, ["self-hosted", "macOS", "ARM64", "bare-metal", "vm-image-builder"]);
+    world.minis.apply();
+    assert_eq!((world.minis.runners().list(URL), writes()), (made, once), "apply twice is apply once");
+    fs::remove_file(world.minis.site.path().join("example.fleet.hcl")).unwrap();
+    world.minis.apply();
+    assert!(world.minis.runners().list(URL).is_empty());
+}
+
+/// An agent, and nothing that looks at it from the other side.
+const RUNNER_ALONE: &str = "  resource \"github_runner\" \"this\" {
+    user          = \"m1\"
+    url           = \"https://github.com/example\"
+    name          = \"mini\"
+    version       = \"2.336.0\"
+    source        = \"actions-runner-osx-arm64.tar.gz\"
+    source_sha256 = filesha256(\"actions-runner-osx-arm64.tar.gz\")
+    token         = secret.runner
+  }
+";
 
 #[test]
 fn a_runner_that_runs_a_job_is_waited_for_then_deregistered() {

@@ -70,7 +70,7 @@ impl Vault {
     }
 
     /// Writes a new version of a secret, such as `secret/ci/github`.
-    pub fn put(&self, path: &str, data: Value) {
+    pub fn put(&self, path: &str, data: &Value) {
         let data = data.as_object().cloned();
         let version = Version { data, ..Version::default() };
         self.inside().secrets.entry(path.to_owned()).or_default().push(version);

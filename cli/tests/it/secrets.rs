@@ -94,7 +94,7 @@ impl Kept {
         lab.vendors()
             .vault
             .books
-            .put("secret/ci/github", json!({ "token": TOKEN, "number": 7, "list": [1], "empty": "" }));
+            .put("secret/ci/github", &json!({ "token": TOKEN, "number": 7, "list": [1], "empty": "" }));
         let mut vars: BTreeMap<String, String> = lab.vendors().environment().collect();
         vars.insert("PATH".into(), std::env::var("PATH").unwrap());
         Kept { lab, site: site(text), vars }
@@ -138,7 +138,7 @@ fn a_secret_of_vault_is_read_once_and_only_when_it_is_needed() {
     assert_eq!(kept.fleet(&["apply", "--auto-approve"]).ok(), "No changes.\n");
     assert_eq!(kept.asked(), 1, "nothing needs it any more");
     let newer = "hunter3-kept-in-vault";
-    kept.lab.vendors().vault.books.put("secret/ci/github", json!({ "token": newer }));
+    kept.lab.vendors().vault.books.put("secret/ci/github", &json!({ "token": newer }));
     assert_eq!(kept.fleet(&["plan"]).ok(), "No changes.\n");
     kept.fleet(&["apply", "--auto-approve", "--resolve-secrets"]).ok();
     assert_eq!(kept.site.read("a.txt"), newer);

@@ -12,7 +12,7 @@ use fleet_engine::event::Listener;
 use fleet_engine::expand::secrets_of_providers;
 use fleet_engine::host::Holder;
 use fleet_engine::interrupt::Interrupt;
-use fleet_engine::plan::{self, Goal, Options, Planned, Sources};
+use fleet_engine::plan::{self, Examined, Goal, Options, Planned, Sources};
 use fleet_engine::registry::Registry;
 use fleet_engine::seal::Sealer;
 use fleet_engine::state::{State, Store};
@@ -167,6 +167,15 @@ impl Site {
             Some(failure) => Err(failure),
             None => Ok(planned),
         }
+    }
+
+    /// Looks at reality and plans nothing; or what is wrong.
+    pub(crate) fn examine(
+        &self,
+        state: State,
+        options: &Options,
+    ) -> Result<Result<Examined, Diagnostics>, Failure> {
+        self.with_sources(|sources| self.runtime.block_on(plan::examine(sources, state, options)))
     }
 
     /// Does what a plan says.

@@ -7,6 +7,7 @@ use std::marker::PhantomData;
 use fleet_lang::Value;
 
 use crate::attributes::Misfit;
+use crate::finding::Finding;
 use crate::provider::Journal;
 use crate::resource::{ApiKind, At, BoxFuture, Change, DataKind, Disruption, Error, Resource, Touch};
 use crate::schema::{Entry, Place};
@@ -33,6 +34,9 @@ pub trait Kind<R, W>: Send + Sync {
 
     /// See [`ApiKind::STAYS`].
     fn stays(&self) -> bool;
+
+    /// See [`Resource::findings`].
+    fn findings(&self, observed: &Value) -> Vec<Finding>;
 
     /// See [`ApiKind::observe`].
     fn observe<'a>(
@@ -112,6 +116,10 @@ impl<K: ApiKind> Kind<K::Reader, K::Writer> for Of<K> {
         K::STAYS
     }
 
+    fn findings(&self, observed: &Value) -> Vec<Finding> {
+        findings::<K>(observed)
+    }
+
     fn observe<'a>(
         &'a self,
         reader: &'a K::Reader,
@@ -185,6 +193,7 @@ pub(crate) fn describe<K: Resource>(place: Place, provider: &str) -> Entry {
         replaced_first: K::REPLACED_FIRST,
         id: K::ID,
         edges: K::edges(),
+        detects: K::DETECTS,
         ..Entry::new(K::schema(), place, provider)
     }
 }
@@ -196,6 +205,17 @@ pub(crate) fn normalize<K: Resource>(object: &Value) -> Result<Value, Misfit> {
     let normal = typed.to_value();
     // What is in its normal form already is shared.
     Ok(if normal == *object { object.clone() } else { normal })
+}
+
+/// The known bad states that an observed object is in.
+pub(crate) fn findings<K: Resource>(observed: &Value) -> Vec<Finding> {
+    if K::DETECTS.is_empty() {
+        // Most kinds detect nothing, and there may be very many objects of them.
+        return Vec::new();
+    }
+    let found = K::from_value(observed).map(|observed| observed.findings()).unwrap_or_default();
+    debug_assert!(found.iter().all(|found| K::DETECTS.contains(&found.known)), "{}: {found:?}", K::NAME);
+    found
 }
 
 /// Brings a record up to date.

@@ -28,6 +28,7 @@ use fleet_lang::Value;
 use crate::address::ScopePath;
 use crate::attributes::{Attributes, Misfit};
 use crate::event::Wait;
+use crate::finding::Finding;
 use crate::host::reach::Secret;
 use crate::host::{Holder, HostDatum, HostThing, Listed};
 use crate::kind::{Data, Kind};
@@ -192,6 +193,9 @@ pub trait Readers: Send + Sync {
 
     /// What a change of a kind interrupts.
     fn disrupts(&self, kind: &str, touch: Touch<'_>) -> Disruption;
+
+    /// The known bad states that an observed object of a kind is in.
+    fn findings(&self, kind: &str, observed: &Value) -> Vec<Finding>;
 
     /// Connects for reading. The settings are wholly known; null if nothing configures the session.
     fn reader<'a>(

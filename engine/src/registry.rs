@@ -1,6 +1,7 @@
 //! All providers together: the catalogue, the readers and the writers of a run.
 
 mod pools;
+pub mod trial;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,6 +11,7 @@ use foldhash::HashMap;
 use futures_util::future::join_all;
 
 use crate::attributes::{Attributes, Misfit};
+use crate::finding::Finding;
 use crate::host::reach::Secret;
 use crate::host::session::OnHosts;
 use crate::host::{Holder, Hosts, Listed};
@@ -168,6 +170,13 @@ impl Readers for Registry {
         self.kind(kind).map_or(Disruption::Nothing, |provider| provider.disrupts(kind, touch))
     }
 
+    fn findings(&self, kind: &str, observed: &Value) -> Vec<Finding> {
+        match self.on_hosts.things.get(kind) {
+            Some(thing) => thing.findings(observed),
+            None => self.kind(kind).map_or_else(|_| Vec::new(), |provider| provider.findings(kind, observed)),
+        }
+    }
+
     fn reader<'a>(
         &'a self,
         session: &'a Session,
@@ -213,6 +222,7 @@ trait Erased: Send + Sync {
     fn findable(&self, kind: &str, record: &Value) -> Result<(), Misfit>;
     fn upgrade(&self, kind: &str, version: u32, recorded: Value) -> Result<Value, Error>;
     fn disrupts(&self, kind: &str, touch: Touch<'_>) -> Disruption;
+    fn findings(&self, kind: &str, observed: &Value) -> Vec<Finding>;
     fn reader<'a>(&'a self, settings: &'a Value) -> BoxFuture<'a, Result<Arc<dyn Reader>, Error>>;
     fn writer<'a>(&'a self, settings: &'a Value) -> BoxFuture<'a, Result<Arc<dyn Writer>, Error>>;
     fn issue<'a>(&'a self, settings: &'a Value, request: &'a str) -> BoxFuture<'a, Result<Secret, Error>>;
@@ -254,6 +264,10 @@ impl<P: Provider> Erased for Of<P> {
 
     fn disrupts(&self, kind: &str, touch: Touch<'_>) -> Disruption {
         resource::<P>(kind).map_or(Disruption::Nothing, |kind| kind.disrupts(touch))
+    }
+
+    fn findings(&self, kind: &str, observed: &Value) -> Vec<Finding> {
+        resource::<P>(kind).map_or_else(|_| Vec::new(), |kind| kind.findings(observed))
     }
 
     fn reader<'a>(&'a self, settings: &'a Value) -> BoxFuture<'a, Result<Arc<dyn Reader>, Error>> {

@@ -23,6 +23,7 @@ use std::time::Duration;
 use fleet_lang::Value;
 
 use crate::attributes::{Attributes, Misfit};
+use crate::finding::{Finding, Known};
 use crate::provider::Journal;
 
 /// A future that can be kept without knowing its type.
@@ -60,9 +61,17 @@ pub trait Resource: Attributes {
     /// What the `id` of an `import` block is, such as "the path". `None`: it cannot be imported.
     const ID: Option<&'static str> = None;
 
+    /// The known bad states that it can find in what it observed.
+    const DETECTS: &'static [&'static Known] = &[];
+
     /// Brings equal meanings to equal values (`"644"` and `"0644"`), and refuses values that cannot be.
     fn normalize(&mut self) -> Result<(), Misfit> {
         Ok(())
+    }
+
+    /// The known bad states that this is in, given that it was observed: some of those that it [detects](Resource::DETECTS).
+    fn findings(&self) -> Vec<Finding> {
+        Vec::new()
     }
 
     /// Rewrites an object that was recorded when [`VERSION`](Resource::VERSION) was `version`, which is lower than now.
@@ -253,6 +262,8 @@ pub struct Error {
     pub help: Option<String>,
     /// Whether root could see it, and nobody is root without a password.
     pub needs_root: bool,
+    /// The known bad state that it is a sign of.
+    pub known: Option<&'static Known>,
     source: Option<Arc<dyn std::error::Error + Send + Sync>>,
 }
 
@@ -290,6 +301,7 @@ impl Error {
             retry_after: None,
             help: None,
             needs_root: false,
+            known: None,
             source: None,
         }
     }
@@ -320,6 +332,12 @@ impl Error {
     #[must_use]
     pub fn needs_root(self) -> Error {
         Error { needs_root: true, ..self }
+    }
+
+    /// Says which known bad state it is a sign of.
+    #[must_use]
+    pub fn known(self, known: &'static Known) -> Error {
+        Error { known: Some(known), ..self }
     }
 
     /// Says what to do next.

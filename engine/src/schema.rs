@@ -6,6 +6,7 @@ use std::sync::Arc;
 use fleet_lang::{Entries, Type, Value};
 
 use crate::attributes::Misfit;
+use crate::finding::Known;
 use crate::resource::Edge;
 
 /// The arguments and nested blocks of something.
@@ -109,6 +110,8 @@ pub struct Entry {
     pub id: Option<&'static str>,
     /// What it comes before or after, where no reference says so.
     pub edges: &'static [Edge],
+    /// The known bad states that it can find in what it observed.
+    pub detects: &'static [&'static Known],
     /// What is wrong with its arguments, as far as they are known and the schema cannot say.
     pub check: Option<fn(&Value) -> Vec<Misfit>>,
     /// Of a provider that issues secrets: why a request cannot be one.
@@ -165,6 +168,7 @@ impl Entry {
             replaced_first: false,
             id: None,
             edges: &[],
+            detects: &[],
             check: None,
             issues: None,
         }

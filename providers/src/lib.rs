@@ -8,7 +8,6 @@ use fleet_engine::schema::Sort;
 
 mod backends;
 pub mod core;
-pub mod cure;
 pub mod github;
 pub mod host;
 pub mod macos;
@@ -16,6 +15,8 @@ mod mode;
 pub mod registrar;
 pub mod scaleway;
 pub mod tailscale;
+
+pub use fleet_engine::cure;
 
 pub use self::core::Core;
 pub use self::github::Github;

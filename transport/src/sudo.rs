@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use fleet_engine::cure;
+use fleet_engine::finding::table;
 use fleet_engine::host::reach::Secret;
 use fleet_engine::resource::Error;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -57,6 +59,7 @@ impl Sudo {
         Error::permanent(format!("it cannot be seen without root, and root takes a password here{why}"))
             .help("let the user of the connection use `sudo` without a password; planning never sends one")
             .needs_root()
+            .known(&table::ROOT_NEEDS_PASSWORD)
     }
 
     /// What is known of it by another connection: a password that was tried is not tried again.
@@ -122,8 +125,9 @@ impl Sudo {
             ));
         };
         // The line must end, or some versions of sudo take it for no answer.
-        let line = format!("{password}\n");
-        if self.password.is_none() {
+        let end = if cure::is_there("end-of-line") { "\n" } else { "" };
+        let line = format!("{password}{end}");
+        if self.password.is_none() || !cure::is_there("one-try") {
             // A try that ends with its first line: `sudo` would take whatever follows a wrong password for another.
             let words = ["sudo", "-k", "-S", "-p", "", "/bin/sh", "-c", ":"];
             let channel = road.open(&words).await?;

@@ -7,6 +7,7 @@ mod completions;
 mod console;
 mod demo;
 mod destroy;
+mod doctor;
 mod fmt;
 mod graph;
 mod host;
@@ -37,6 +38,7 @@ pub(crate) enum Command {
     Show(show::ShowArgs),
     Apply(apply::ApplyArgs),
     Destroy(destroy::DestroyArgs),
+    Doctor(doctor::DoctorArgs),
     Import(import::ImportArgs),
     Output(output::OutputArgs),
     Host(host::HostArgs),
@@ -65,6 +67,7 @@ impl Command {
             Command::Show(args) => show::show(env, args),
             Command::Apply(args) => apply::apply(env, args),
             Command::Destroy(args) => destroy::destroy(env, args),
+            Command::Doctor(args) => doctor::doctor(env, args),
             Command::Import(args) => import::import(env, args),
             Command::Output(args) => output::output(env, args),
             Command::Host(args) => host::host(env, args),

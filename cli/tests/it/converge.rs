@@ -460,3 +460,42 @@ fn the_readme_shows_the_plan_of_its_example() {
     site.fleet(["apply", "--auto-approve"]).ok();
     assert_eq!(site.fleet(["plan"]).ok().lines().next(), Some("No changes."));
 }
+
+#[test]
+fn one_of_many_is_known_before_the_others_are() {
+    // Whoever picks one by its key does not wait for the others, directly or through a value or a module.
+    let many = r#"
+resource "core_value" "slow" {
+  input = timestamp()
+}
+
+resource "core_value" "counted" {
+  count = 2
+  input = count.index == 0 ? timestamp() : core_value.slow.output
+}
+
+resource "core_value" "each" {
+  for_each = toset(["a", "b"])
+  input    = each.key == "a" ? timestamp() : core_value.slow.output
+}
+
+locals {
+  first = core_value.counted[0].output
+}
+"#;
+    for picked in [
+        "core_value.counted[0].output",
+        "core_value.each[\"a\"].output",
+        "local.first",
+        "try(core_value.counted[0].output, null)",
+        "join(\",\", core_value.counted[*].output)",
+    ] {
+        let site = Site::empty();
+        site.write(
+            "main.fleet.hcl",
+            &format!("{many}\nresource \"core_value\" \"user\" {{\n  input = {picked}\n}}\n"),
+        );
+        let said = site.fleet(["apply", "--auto-approve"]).ok();
+        assert!(said.contains("Done: 6 created."), "{picked}: {said}");
+    }
+}

@@ -232,3 +232,19 @@ fn a_missing_setting_is_named_with_its_variable() {
     let complaint = site.fleet(["plan"]).failed();
     assert!(complaint.contains("SCW_DEFAULT_PROJECT_ID"), "{complaint}");
 }
+
+#[test]
+fn a_key_that_expired_has_a_name() {
+    let world = World::new(&key(KEY));
+    world.run("apply").ok();
+    assert!(world.site.fleet(["doctor"]).ok().contains("nothing found"));
+    // A key that nobody has any more.
+    world.site.write("key", "11111111-2222-3333-4444-555555555555");
+    let said = world.site.fleet(["plan"]).failed();
+    assert!(said.contains("cannot be observed: expired-credential"), "{said}");
+    let said = world.site.fleet(["doctor", "--json"]);
+    assert_eq!(said.exit, fleet_cli::Exit::Failed, "{said:?}");
+    let printed: Json = serde_json::from_str(&said.stdout).unwrap();
+    assert_eq!(printed["findings"][0]["name"], "expired-credential", "{printed}");
+    assert_eq!(printed["findings"][0]["address"], "scaleway_ssh_key.fleet", "{printed}");
+}

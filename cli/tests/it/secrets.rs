@@ -102,7 +102,7 @@ impl Kept {
 
     fn fleet(&self, args: &[&str]) -> Ran {
         let words = ["--log", "trace", "--log-file", "log"];
-        let ran = self.site.fleet_with(&self.vars, &args.iter().chain(&words).copied().collect::<Vec<_>>());
+        let ran = self.site.fleet_in(&self.vars, &args.iter().chain(&words).copied().collect::<Vec<_>>());
         // Whatever was done, the secret stands nowhere that anybody sees.
         let search = Search::new(&[TOKEN]);
         search.check("output", format!("{}{}", ran.stdout, ran.stderr).as_bytes());

@@ -77,9 +77,9 @@ impl Site {
         self.run_with(&args, Box::new(io::BufReader::new(answers)))
     }
 
-    /// The same with these variables beside HOME.
-    pub(crate) fn fleet_with(&self, vars: &BTreeMap<String, String>, args: &[&str]) -> Ran {
-        self.run_in(vars, args, Box::new(io::empty()))
+    /// The same in an environment that holds more than HOME.
+    pub(crate) fn fleet_in(&self, environment: &BTreeMap<String, String>, args: &[&str]) -> Ran {
+        self.run_in(environment, args, Box::new(io::Cursor::new(String::new())))
     }
 
     fn run(&self, args: &[&str], input: &str) -> Ran {
@@ -92,15 +92,16 @@ impl Site {
 
     fn run_in(
         &self,
-        vars: &BTreeMap<String, String>,
+        environment: &BTreeMap<String, String>,
         args: &[&str],
         stdin: Box<dyn io::BufRead + Send>,
     ) -> Ran {
         let (stdout, stderr) = (Shared::default(), Shared::default());
-        let home = ("HOME".to_owned(), self.path().display().to_string());
+        let mut vars = environment.clone();
+        vars.insert("HOME".to_owned(), self.path().display().to_string());
         let env = Env {
             cwd: self.path().to_path_buf(),
-            vars: vars.iter().map(|(name, value)| (name.clone(), value.clone())).chain([home]).collect(),
+            vars,
             stdin,
             stdout: Box::new(stdout.clone()),
             stderr: Output::new(stderr.clone()),

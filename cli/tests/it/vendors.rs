@@ -31,7 +31,7 @@ impl World {
 
     fn fleet(&self, args: &[&str]) -> Ran {
         let words = ["--log", "trace", "--log-file", "log"];
-        let ran = self.site.fleet_with(&self.vars, &args.iter().chain(&words).copied().collect::<Vec<_>>());
+        let ran = self.site.fleet_in(&self.vars, &args.iter().chain(&words).copied().collect::<Vec<_>>());
         // Whatever was done: no key and no token stands where somebody could see it.
         let vendors = self.lab.vendors();
         let secrets = vendors.tailscale.books.secrets().into_iter().chain(vendors.github.books.secrets());

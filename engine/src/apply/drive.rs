@@ -265,7 +265,7 @@ impl<'a> Driver<'a, '_> {
             NodeItem::Check(_) | NodeItem::Validation(_) => true,
             NodeItem::Output(output) if !output.preconditions.is_empty() => true,
             NodeItem::Call(..) | NodeItem::Fleet(..) | NodeItem::Import(_) => false,
-            _ => !expansion.value(node, place).is_wholly_known(),
+            _ => self.again.is_settled(node, place) || !expansion.value(node, place).is_wholly_known(),
         }
     }
 
@@ -328,8 +328,9 @@ impl<'a> Driver<'a, '_> {
         let epoch = if is_host { None } else { self.epoch(&step.record.session) };
         let state = self.state;
         let is_disturbing = check::disruption(step, worker.hands.readers) == Disruption::Host;
+        // Its line is known by what the plan knew of the host.
         let disturbs = (session.is_on_host() && is_disturbing).then(|| Disturbed {
-            session: session.clone(),
+            session: step.record.session.clone(),
             settings: settings.clone(),
             goes: false,
         });

@@ -7,9 +7,11 @@
 //! 2. [`of`]: a plan → its document; [`secret`]: what of it must not be shown
 //! 3. [`facts`]: what the plan relied on, as digests, and which of it has moved since
 //! 4. [`pool`]: where the machines of slots come from and go to
-//! 5. [`saved`]: the file of `--out`
+//! 5. [`finding`]: known bad states, in a plan and in an examination
+//! 6. [`saved`]: the file of `--out`
 
 pub mod facts;
+pub mod finding;
 pub mod of;
 pub mod pool;
 pub mod saved;
@@ -23,6 +25,7 @@ use litemap::LiteMap;
 use serde::{Deserialize, Deserializer, Serialize};
 
 pub use facts::{Fact, Keyed, Moved, all_facts, moved};
+pub use finding::{By, Examination, Finding, Unseen};
 pub use of::Context;
 pub use shown::{Members, Shown};
 
@@ -58,6 +61,9 @@ pub struct Document {
     /// What has to be said even where nothing is to be done, such as what stays as it is on purpose.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub standing: Vec<String>,
+    /// The known bad states that were seen.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub findings: Vec<Finding>,
     /// What was found that the plan relies on.
     pub facts: Vec<Fact>,
 }

@@ -11,8 +11,8 @@ use super::facts::{Keyed, facts};
 use super::pool::Pool;
 use super::secret::{Secret, hidden, is_secret};
 use super::{
-    Action, Attributes, Because, Change, Deferred, Document, Drift, FORMAT, Goal, Header, LeftOut, Output,
-    Place, Reason, Shown, Step, Summary, Warning,
+    Action, Attributes, Because, Change, Deferred, Document, Drift, FORMAT, Finding, Goal, Header, LeftOut,
+    Output, Place, Reason, Shown, Step, Summary, Warning,
 };
 use crate::diff;
 use crate::plan::{self, Plan, Why};
@@ -85,6 +85,7 @@ impl Document {
             extra_rounds: plan.extra_rounds,
             notes: plan.notes.clone(),
             standing: plan.standing.clone(),
+            findings: plan.findings.iter().map(Finding::of).collect(),
             facts: match context.with_facts {
                 true => facts(plan, context.catalog, context.keyed),
                 false => Vec::new(),

@@ -3,11 +3,12 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use fleet_lang::Value;
+use fleet_lang::{Kind, Value};
 use fleet_syntax::Diagnostics;
 
 use super::names::collect;
-use super::{ArgumentsOnly, Block, Expansion, Instance, Memory, Settle, Surroundings, Walk};
+use super::{ArgumentsOnly, Block, Expansion, Instance, Keys, Memory, Settle, Surroundings, Walk};
+use crate::address::Key;
 use crate::config::model::Resource;
 use crate::scope::{NodeId, NodeItem, ScopeId};
 
@@ -17,6 +18,8 @@ pub struct Again<'a, 'c> {
     expansion: Option<Expansion<'c>>,
     surroundings: &'a Surroundings<'a>,
     memory: Arc<Memory>,
+    /// The blocks of which some instance turned out to be something.
+    settled: HashSet<(NodeId, u32)>,
 }
 
 /// Knows arguments only, and what is remembered of hosts.
@@ -37,7 +40,7 @@ impl<'a, 'c> Again<'a, 'c> {
     #[must_use]
     pub fn new(expansion: Expansion<'c>, surroundings: &'a Surroundings<'a>) -> Again<'a, 'c> {
         let memory = Arc::new(expansion.memory.clone());
-        Again { expansion: Some(expansion), surroundings, memory }
+        Again { expansion: Some(expansion), surroundings, memory, settled: HashSet::new() }
     }
 
     /// The values as they are known now.
@@ -68,10 +71,19 @@ impl<'a, 'c> Again<'a, 'c> {
         self.walk(|walk| walk.line_again(at)).1
     }
 
+    /// Whether some instance of a block turned out to be something.
+    #[must_use]
+    pub fn is_settled(&self, node: NodeId, place: u32) -> bool {
+        self.settled.contains(&(node, place))
+    }
+
     /// Notes what an instance turned out to be. What must hold afterwards and does not is reported.
     pub fn settle(&mut self, at: u32, value: Value) -> Diagnostics {
+        let Instance { node, place, .. } = self.expansion().instances[at as usize];
+        self.settled.insert((node, place));
         let (_, diagnostics) = self.walk(|walk| {
             walk.expansion.instances[at as usize].value = value;
+            walk.expansion.patch(at);
             let (scope, resource) = walk.origin(at)?;
             let instance = walk.expansion.instances[at as usize].clone();
             walk.postconditions(&instance, scope, resource);
@@ -124,6 +136,28 @@ impl<'c> Walk<'_, 'c> {
 }
 
 impl Expansion<'_> {
+    /// Whoever picks one instance of a block by its key does not wait for the others, so that the value of the block has it
+    /// as soon as it is known. All of them together are collected when the last is.
+    fn patch(&mut self, at: u32) {
+        let Instance { node, place, value, address, .. } = &self.instances[at as usize];
+        let (node, place) = (node.0 as usize, *place as usize);
+        let Some(opened) = self.blocks[node].get(place) else { return };
+        let Some(whole) = self.values[node].get_mut(place) else { return };
+        let number = (at - opened.range.start) as usize;
+        match (&opened.keys, &mut whole.kind, &address.key) {
+            (Keys::Single, _, _) => whole.clone_from(value),
+            (Keys::Count, Kind::Tuple(items), _) => {
+                if let Some(item) = Arc::make_mut(items).get_mut(number) {
+                    item.clone_from(value);
+                }
+            }
+            (Keys::Each, Kind::Object(entries), Some(Key::Text(key))) => {
+                Arc::make_mut(entries).insert(key.clone(), value.clone());
+            }
+            _ => {}
+        }
+    }
+
     /// Something in an instance of a scope changed: values that stand for all instances are built again.
     fn forget_collected(&self, scope: ScopeId, place: u32) {
         let mut collected = self.collected.borrow_mut();

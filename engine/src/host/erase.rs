@@ -6,7 +6,8 @@ use fleet_lang::Value;
 
 use super::{HostData, HostKind, Probe, Reply, Revert, Step};
 use crate::attributes::Misfit;
-use crate::kind::{describe, normalize, typed, upgrade};
+use crate::finding::Finding;
+use crate::kind::{describe, findings, normalize, typed, upgrade};
 use crate::resource::{At, Change, Disruption, Error, Touch};
 use crate::schema::{Entry, Place};
 
@@ -29,6 +30,12 @@ pub trait HostThing: Send + Sync {
 
     /// See [`Resource::disrupts`](crate::resource::Resource::disrupts).
     fn disrupts(&self, touch: Touch<'_>) -> Disruption;
+
+    /// See [`Resource::findings`](crate::resource::Resource::findings).
+    fn findings(&self, observed: &Value) -> Vec<Finding> {
+        let _ = observed;
+        Vec::new()
+    }
 
     /// Whether it is the machine of a slot, which a vendor knows too.
     fn is_machine(&self) -> bool {
@@ -116,6 +123,10 @@ impl<K: HostKind> HostThing for OnHost<K> {
 
     fn disrupts(&self, touch: Touch<'_>) -> Disruption {
         K::disrupts(touch)
+    }
+
+    fn findings(&self, observed: &Value) -> Vec<Finding> {
+        findings::<K>(observed)
     }
 
     fn probe(&self, at: &At<Value>) -> Result<Probe, Error> {

@@ -301,6 +301,48 @@ impl Probe {
 }
 
 impl Tool {
+    /// All of them.
+    pub const ALL: &[Tool] = &[
+        Tool::Scutil,
+        Tool::Launchctl,
+        Tool::LaunchctlDisabled,
+        Tool::ServiceProcess,
+        Tool::CodesignVerify,
+        Tool::CodesignDisplay,
+        Tool::Health,
+        Tool::Sysctl,
+        Tool::Uname,
+        Tool::SwVers,
+        Tool::Id,
+        Tool::PfInfo,
+        Tool::PfReferences,
+        Tool::PfRules,
+        Tool::PfNat,
+        Tool::PfTables,
+        Tool::PfAnchorRules,
+        Tool::PfAnchorNat,
+        Tool::PfAnchorTables,
+        Tool::PfAnchorTable,
+        Tool::Uid,
+        Tool::SudoRules,
+        Tool::Defaults,
+        Tool::DefaultsOfHost,
+        Tool::Modified,
+        Tool::Pmset,
+        Tool::Dns,
+        Tool::SoftwareUpdate,
+        Tool::Spotlight,
+        Tool::ApplicationFirewall,
+        Tool::Vlans,
+        Tool::NetworkService,
+        Tool::ApfsVolumes,
+        Tool::Volume,
+        Tool::TartVersion,
+        Tool::XcodeSelected,
+        Tool::XcodeLicence,
+        Tool::RunnerService,
+    ];
+
     /// The program and its arguments, with `{}` where an operand stands. Operands without a place of their own come last.
     #[must_use]
     pub fn line(self) -> &'static str {
@@ -459,6 +501,21 @@ mod tests {
         for other in ["", "-w", "--set", "kern.hostname=x", "a\nb", "a\0"] {
             assert!(Operand::new(other).is_err(), "{other}");
         }
+    }
+
+    #[test]
+    fn all_tools_are_listed() {
+        let text = include_str!("probe.rs");
+        let (_, text) = text.split_once("pub enum Tool {\n").unwrap();
+        let (text, _) = text.split_once("\n}\n").unwrap();
+        let declared: Vec<&str> = text
+            .lines()
+            .map(str::trim)
+            .filter_map(|line| line.strip_suffix(','))
+            .filter(|it| !it.starts_with("//"))
+            .collect();
+        let listed: Vec<String> = Tool::ALL.iter().map(|tool| format!("{tool:?}")).collect();
+        assert_eq!(listed, declared);
     }
 
     #[test]

@@ -51,7 +51,7 @@ impl OnHosts {
         self.things.get(kind).copied().ok_or_else(|| unknown(kind))
     }
 
-    fn probe(&self, kind: &str, ask: &Ask) -> Result<Probe, Error> {
+    pub(crate) fn probe(&self, kind: &str, ask: &Ask) -> Result<Probe, Error> {
         match ask {
             Ask::Object(at) => self.thing(kind)?.probe(at),
             Ask::Data(arguments) => self.data.get(kind).ok_or_else(|| unknown(kind))?.probe(arguments),

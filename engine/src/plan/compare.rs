@@ -573,7 +573,10 @@ fn slot_start(slot: &ScopePath) -> Address {
 pub(super) fn unobservable(address: &Address, error: &Error) -> Diagnostic {
     Diagnostic {
         severity: Severity::Error,
-        summary: "cannot be observed".into(),
+        summary: match error.known {
+            Some(known) => format!("cannot be observed: {}", known.name),
+            None => "cannot be observed".into(),
+        },
         detail: format!("{}.", super::chain(error)),
         span: None,
         related: Vec::new(),

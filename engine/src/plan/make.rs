@@ -12,6 +12,7 @@ use super::apart::{explain, left_as_they_are, set_apart, without};
 use super::begun::settle;
 use super::choose::choose;
 use super::compare::{Planner, Shadow};
+use super::findings::{detected, with_cures};
 use super::hosts::with_hosts;
 use super::later::leave_to_later;
 use super::look::Looker;
@@ -154,6 +155,7 @@ pub async fn plan<'c>(
     plan.notes.extend(busy.into_iter().chain(undone));
     plan.standing = again.into_iter().chain(left_as_they_are(&state)).collect();
     leave_to_later(&mut plan, &state, &expansion, &graph);
+    plan.findings = with_cures(detected(&observed, sources.readers, sources.surroundings.catalog), &plan);
     let again = options.imports.iter().filter(|import| state.recorded.contains_key(&import.to));
     problems.extend(again.map(|import| recorded_already(&import.to)));
     problems.extend(check::protected(&plan, &expansion));
@@ -172,20 +174,20 @@ pub async fn plan<'c>(
 }
 
 /// What was seen, and how.
-struct Looked {
-    observed: Observed,
-    settings: Settings,
+pub(super) struct Looked {
+    pub(super) observed: Observed,
+    pub(super) settings: Settings,
     /// What is taken in, by who takes it.
     imports: BTreeMap<Address, Imported>,
     rounds: usize,
     /// Who was asked again, because the first answer was none.
-    again: Vec<String>,
+    pub(super) again: Vec<String>,
     /// What is remembered of hosts, without claims that nothing came of.
     memory: Memory,
 }
 
 /// Looks at everything, in as many rounds as it takes. What only hosts know of is remembered from now on.
-async fn look(
+pub(super) async fn look(
     sources: &Sources<'_, '_>,
     outline: &Outline<'_>,
     state: &mut State,

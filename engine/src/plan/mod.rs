@@ -4,6 +4,7 @@
 //! was observed (`compare`); in between, `begun` settles what earlier runs left open. `finish` adds what is only
 //! remembered, `pools` says where machines come from and go to, `choose` leaves out what the user did not choose, and `later` what has to wait for blocks that are not
 //! decided yet.
+//! `findings` says which known bad states show in what was observed.
 //! `refuse` asks kinds about values without looking at anything.
 //! [`plan`] is all of it together. The plan is what runs: the same value is shown, approved and executed.
 
@@ -12,6 +13,7 @@ mod begun;
 mod choose;
 mod compare;
 mod dependencies;
+mod findings;
 mod finish;
 mod hosts;
 mod ignore;
@@ -42,6 +44,7 @@ use crate::state::Recorded;
 
 pub(crate) use apart::is_quarantined;
 pub(crate) use compare::{next_number, with_marks};
+pub use findings::{Detected, Examined, examine};
 pub use hosts::way_to;
 pub(crate) use ignore::ignore;
 pub(crate) use look::{begun, usable, wished};
@@ -77,6 +80,8 @@ pub struct Plan {
     pub standing: Vec<String>,
     /// Where the machines of slots come from and go to, where a vendor stands behind their pool.
     pub pools: BTreeMap<Address, Pooling>,
+    /// The known bad states that were seen, in the order of the addresses.
+    pub findings: Vec<Detected>,
 }
 
 /// What a plan is for.

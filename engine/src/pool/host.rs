@@ -11,6 +11,7 @@ use super::protocol::{Record, Stage};
 use super::vendor::Server;
 use crate::address::ScopePath;
 use crate::attributes::{Attributes, Misfit};
+use crate::finding::table;
 use crate::host::probe::{Line, What};
 use crate::host::{Content, Holding, HostThing, Ledger, Probe, Read, Reply, Step};
 use crate::resource::{At, Change, Disruption, Error, Touch};
@@ -226,6 +227,7 @@ impl PoolHost {
         Error::permanent(format!(
             "`{machine}` is held by `{slot}` of the state {lineage}, since {since}, by {by}"
         ))
+        .known(&table::FOREIGN_LEDGER)
         .help(format!("give `{}` another host with `--replace '{}.host'`", self.slot, self.slot))
     }
 

@@ -42,6 +42,8 @@ pub(super) enum Sign {
     Later,
     /// `#`
     Note,
+    /// `!`
+    Alarm,
 }
 
 /// What a piece of text is.
@@ -98,6 +100,7 @@ impl Sign {
             Sign::Move => "→",
             Sign::Later => "?",
             Sign::Note => "#",
+            Sign::Alarm => "!",
         }
     }
 
@@ -109,6 +112,7 @@ impl Sign {
             Sign::Remove | Sign::Return | Sign::RemoveAdd | Sign::AddRemove => Style::Remove,
             Sign::Change | Sign::Read | Sign::Forget | Sign::Import | Sign::Move => Style::Change,
             Sign::Later | Sign::Note => Style::Quiet,
+            Sign::Alarm => Style::Alarm,
         }
     }
 }

@@ -4,6 +4,7 @@
 //! Whatever comes from outside stands in code blocks. Every line in them starts with a sign or with four spaces, so
 //! none can end its block, whatever it holds.
 
+use super::finding::{Teller, finding};
 use super::line::{Line, Sign, clean, count};
 use super::repeat::Seen;
 use super::{step, text, words};
@@ -156,6 +157,12 @@ fn sections<'a>(document: &'a Document) -> Vec<Section<'a>> {
         entry(heading, Content::Lines(particulars))
     });
     add(count(document.warnings.len(), "warning", "warnings"), false, warnings.collect());
+    let findings = document.findings.iter().map(|it| {
+        let (heading, particulars) = finding(it, Teller::Plan);
+        entry(heading, Content::Lines(particulars))
+    });
+    let title = count(document.findings.len(), "known bad state", "known bad states");
+    add(format!("<b>{title}</b>"), true, findings.collect());
     let groups = [
         (Action::Destroy, "to destroy"),
         (Action::Replace, "to replace"),

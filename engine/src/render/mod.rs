@@ -5,10 +5,11 @@
 //!
 //! 1. [`line`](mod@line): lines with signs; [`value`]: values on one line; [`words`]: reasons and sums
 //! 2. [`change`], [`texts`]: how values change, as lines; [`repeat`]: what was shown already
-//! 3. [`step`]: one thing that changes
+//! 3. [`step`]: one thing that changes; [`mod@finding`]: one thing that is known to be bad
 //! 4. [`mod@text`], [`mod@markdown`]: the whole plan, for a terminal and for a comment on a pull request
 
 mod change;
+mod finding;
 mod line;
 mod markdown;
 mod repeat;
@@ -21,6 +22,7 @@ mod words;
 #[cfg(test)]
 mod tests;
 
+pub use finding::examination;
 pub use markdown::{GITHUB_LIMIT, markdown};
 pub use text::{Colour, text};
 

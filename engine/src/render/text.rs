@@ -5,6 +5,7 @@ use std::fmt::Write;
 
 use anstyle::{AnsiColor, Effects};
 
+use super::finding::{Teller, finding};
 use super::line::{Line, Sign, Style, clean, count};
 use super::repeat::Seen;
 use super::{step, words};
@@ -26,11 +27,17 @@ const NAMED_ALONE: usize = 3;
 /// The plan, a paragraph for each thing that changes; the last line sums up.
 #[must_use]
 pub fn text(document: &Document, colour: Colour) -> String {
-    let mut sheet = Sheet { text: String::new(), colour };
+    let mut sheet = Sheet::new(colour);
     let mut seen = Seen::default();
     for line in words::preamble(document) {
         sheet.title(&line);
         sheet.gap();
+    }
+    if !document.findings.is_empty() {
+        sheet.title("Known bad states:");
+        for (heading, body) in document.findings.iter().map(|it| finding(it, Teller::Plan)) {
+            sheet.paragraph(&heading, &body);
+        }
     }
     let mut drifted = step::drifted(document).peekable();
     let has_drifted = drifted.peek().is_some();
@@ -41,7 +48,7 @@ pub fn text(document: &Document, colour: Colour) -> String {
         }
     }
     let mut shown = document.steps.iter().filter(|step| !step.is_bookkeeping()).peekable();
-    if has_drifted && shown.peek().is_some() {
+    if (has_drifted || !document.findings.is_empty()) && shown.peek().is_some() {
         sheet.title("What apply will do:");
     }
     for step in shown {
@@ -142,14 +149,18 @@ fn block_of(address: &str) -> String {
 }
 
 /// The text as it grows.
-struct Sheet {
-    text: String,
+pub(super) struct Sheet {
+    pub(super) text: String,
     colour: Colour,
 }
 
 impl Sheet {
+    pub(super) fn new(colour: Colour) -> Sheet {
+        Sheet { text: String::new(), colour }
+    }
+
     /// A line of its own.
-    fn title(&mut self, text: &str) {
+    pub(super) fn title(&mut self, text: &str) {
         self.piece(Style::Strong, text);
         self.text.push('\n');
     }
@@ -164,7 +175,7 @@ impl Sheet {
         self.gap();
     }
 
-    fn paragraph(&mut self, heading: &Line, body: &[Line]) {
+    pub(super) fn paragraph(&mut self, heading: &Line, body: &[Line]) {
         self.line(heading);
         self.lines(body);
     }

@@ -58,19 +58,19 @@ resource "macos_brew" "this" {
 }
 
 resource "host_directory" "cache" {
-  count = var.build_cache == null ? 0 : 1
-  path  = var.build_cache.path
-  owner = var.user
-  group = "staff"
-  sudo  = true
+  for_each = { for cache in [var.build_cache] : cache.variable => cache.path if cache != null }
+  path     = each.value
+  owner    = var.user
+  group    = "staff"
+  sudo     = true
 }
 
 # The only file that shells read which nobody logged in with.
 resource "host_line" "cache" {
-  count    = var.build_cache == null ? 0 : 1
+  for_each = host_directory.cache
   path     = "/etc/zshenv"
-  line     = "export ${var.build_cache.variable}=${host_directory.cache[0].path}"
-  matching = "export ${var.build_cache.variable}=.*"
+  line     = "export ${each.key}=${each.value.path}"
+  matching = "export ${each.key}=.*"
   sudo     = true
 }
 

@@ -13,14 +13,21 @@ variable "interval" {
   default     = 60
 }
 
+variable "bin" {
+  description = "A directory for its program that is there; without it, /usr/local/bin is made"
+  type        = string
+  default     = null
+}
+
 # A new Mac has no such directory.
 resource "host_directory" "bin" {
-  path = "/usr/local/bin"
-  sudo = true
+  count = var.bin == null ? 1 : 0
+  path  = "/usr/local/bin"
+  sudo  = true
 }
 
 resource "host_file" "script" {
-  path    = "${host_directory.bin.path}/ssh-reachability"
+  path    = "${try(host_directory.bin[0].path, var.bin)}/ssh-reachability"
   content = file("${path.module}/ssh-reachability.sh")
   mode    = "0755"
   sudo    = true

@@ -4,13 +4,13 @@ use std::io;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{ExitStatus, Stdio};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use russh::server::{Handle, Msg};
 use russh::{ChannelId, ChannelWriteHalf, Sig};
 use rustix::process::{Pid, Signal};
-use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::process::{Child, Command};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::sync::oneshot;
@@ -32,20 +32,24 @@ pub(super) struct Running {
     leader: Pid,
     input: Option<UnboundedSender<Vec<u8>>>,
     waiting: Arc<AtomicUsize>,
+    /// Whether it was sent nothing since it last said something.
+    has_turn: Arc<AtomicBool>,
     pipes: AbortHandle,
     terminal: Option<Terminal>,
 }
 
 impl Running {
-    /// Gives it something to read.
-    pub(super) async fn feed(&self, data: &[u8]) {
-        let Some(input) = &self.input else { return };
+    /// Gives it something to read; says whether that is an answer to what it said, or the first that it is given.
+    pub(super) async fn feed(&self, data: &[u8]) -> bool {
+        let Some(input) = &self.input else { return false };
+        let is_turn = self.has_turn.swap(false, Ordering::AcqRel);
         let before = self.waiting.fetch_add(data.len(), Ordering::AcqRel);
         // It may have closed its end.
         let _ = input.send(data.to_vec());
         if before > MUCH && !input.is_closed() {
             tokio::time::sleep(SLOW).await;
         }
+        is_turn
     }
 
     /// There is nothing more to read.
@@ -127,9 +131,11 @@ pub(super) fn start(
     let (input, takes) = unbounded_channel();
     let waiting = Arc::new(AtomicUsize::new(0));
     let reading = read(takes, stdin, waiting.clone());
+    let has_turn = Arc::new(AtomicBool::new(true));
+    let says = has_turn.clone();
     let pumping = tokio::spawn(async move {
-        let out = copy(stdout, output.make_writer());
-        let err = copy(stderr, output.make_writer_ext(Some(1)));
+        let out = copy(stdout, output.make_writer(), &says);
+        let err = copy(stderr, output.make_writer_ext(Some(1)), &says);
         let id = output.id();
         let prints = async { tokio::join!(out, err) };
         let tells = async {
@@ -150,7 +156,7 @@ pub(super) fn start(
         let _ = handle.eof(id).await;
         let _ = handle.close(id).await;
     });
-    Ok(Running { leader, input: Some(input), waiting, pipes: pumping.abort_handle(), terminal })
+    Ok(Running { leader, input: Some(input), waiting, has_turn, pipes: pumping.abort_handle(), terminal })
 }
 
 /// What a process reads and prints.
@@ -194,10 +200,18 @@ async fn read(
     }
 }
 
-async fn copy(mut from: impl AsyncRead + Unpin, to: impl AsyncWrite) {
+async fn copy(mut from: impl AsyncRead + Unpin, to: impl AsyncWrite, says: &AtomicBool) {
     let mut to = Box::pin(to);
-    // A connection that ended takes nothing more; then the pipe closes, as with sshd.
-    let _ = tokio::io::copy(&mut from, &mut to).await;
+    let mut piece = vec![0; 32 << 10];
+    while let Ok(count) = from.read(&mut piece).await
+        && count > 0
+    {
+        says.store(true, Ordering::Release);
+        // A connection that ended takes nothing more; then the pipe closes, as with sshd.
+        if to.write_all(&piece[..count]).await.is_err() || to.flush().await.is_err() {
+            return;
+        }
+    }
 }
 
 async fn tell(handle: &Handle, id: ChannelId, status: ExitStatus) {

@@ -53,10 +53,15 @@ pub struct Mac {
     /// The leaders of what runs on channels.
     processes: Mutex<BTreeMap<u64, Pid>>,
     pub(super) counts: Counts,
+    /// What happens at which call of a command.
+    planned: Mutex<Option<(u64, Happening)>>,
     /// How often it was switched on and off, so that a plan from before a change is seen to be one.
     turns: AtomicU64,
     this: Weak<Mac>,
 }
+
+/// Something that happens to a Mac.
+type Happening = Box<dyn FnOnce(&Mac) + Send>;
 
 /// What happened so far.
 #[derive(Debug, Default)]
@@ -66,6 +71,8 @@ pub(super) struct Counts {
     pub(super) logins: AtomicU64,
     pub(super) refused: AtomicU64,
     pub(super) commands: AtomicU64,
+    /// How often somebody sent something to a command after all that it had said before.
+    pub(super) turns: AtomicU64,
     pub(super) calls: AtomicU64,
 }
 
@@ -111,6 +118,7 @@ impl Mac {
             connections: Mutex::default(),
             processes: Mutex::default(),
             counts: Counts::default(),
+            planned: Mutex::default(),
             turns: AtomicU64::new(0),
             this: this.clone(),
             blueprint,
@@ -204,6 +212,31 @@ impl Mac {
         for (connection, _) in connections.values() {
             // One that ended meanwhile is cut already.
             let _ = rustix::net::shutdown(connection, rustix::net::Shutdown::Both);
+        }
+    }
+
+    /// How many simulated commands were called so far.
+    #[must_use]
+    pub fn calls(&self) -> u64 {
+        self.counts.calls.load(Ordering::Relaxed)
+    }
+
+    /// Lets something happen at a call of a simulated command, so many calls from now: before that one is carried out,
+    /// which waits for it.
+    pub fn at_call(&self, number: u64, happens: impl FnOnce(&Mac) + Send + 'static) {
+        let mut planned = self.planned.lock().unwrap_or_else(PoisonError::into_inner);
+        *planned = Some((self.calls() + number, Box::new(happens)));
+    }
+
+    /// A simulated command is called.
+    pub(super) fn called(&self) {
+        let number = self.counts.calls.fetch_add(1, Ordering::Relaxed) + 1;
+        let due = {
+            let mut planned = self.planned.lock().unwrap_or_else(PoisonError::into_inner);
+            planned.take_if(|(at, _)| *at <= number)
+        };
+        if let Some((_, happens)) = due {
+            happens(self);
         }
     }
 
@@ -450,6 +483,7 @@ impl Mac {
             "logins": count(&self.counts.logins),
             "logins_refused": count(&self.counts.refused),
             "commands_over_ssh": count(&self.counts.commands),
+            "turns_over_ssh": count(&self.counts.turns),
             "simulated_commands": count(&self.counts.calls),
         })
     }

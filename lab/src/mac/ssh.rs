@@ -284,8 +284,10 @@ impl Handler for Visit {
     }
 
     async fn data(&mut self, id: ChannelId, data: &[u8], _: &mut Session) -> Result<(), russh::Error> {
-        if let Some(running) = self.channels.get(&id).and_then(|open| open.running.as_ref()) {
-            running.feed(data).await;
+        if let Some(running) = self.channels.get(&id).and_then(|open| open.running.as_ref())
+            && running.feed(data).await
+        {
+            self.mac.counts.turns.fetch_add(1, Ordering::Relaxed);
         }
         Ok(())
     }

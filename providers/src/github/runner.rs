@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use fleet_derive::Schema;
 use fleet_engine::attributes::Misfit;
+use fleet_engine::finding::{Finding, Known, table};
 use fleet_engine::host::probe::What;
 use fleet_engine::host::step::{Keep, LocalFile};
 use fleet_engine::host::{Act, Bytes, Content, HostKind, Operand, Output, Probe, Reply, Step, Tool};
@@ -115,6 +116,7 @@ pub(super) struct Runner {
 
 impl Resource for Runner {
     const NAME: &'static str = "github_runner";
+    const DETECTS: &'static [&'static Known] = &[&table::RUNNER_UNREGISTERED, &table::RUNNER_OFFLINE];
 
     fn normalize(&mut self) -> Result<(), Misfit> {
         let refuse = |attribute: &str, message: &str| Err(Misfit::new(attribute, message));
@@ -152,6 +154,14 @@ impl Resource for Runner {
             Some(_) => refuse("trouble", "what is wrong is found out and mended; leave it out"),
             None => Ok(()),
         }
+    }
+
+    fn findings(&self) -> Vec<Finding> {
+        let known = |trouble: &str| match trouble.starts_with(UNREGISTERED) {
+            true => &table::RUNNER_UNREGISTERED,
+            false => &table::RUNNER_OFFLINE,
+        };
+        self.trouble.iter().map(|trouble| known(trouble).seen_by(trouble)).collect()
     }
 
     fn disrupts(_: Touch<'_>) -> Disruption {

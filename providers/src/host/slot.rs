@@ -4,6 +4,7 @@
 //! machine itself knows whose it is.
 
 use fleet_derive::Schema;
+use fleet_engine::finding::table;
 use fleet_engine::host::probe::What;
 use fleet_engine::host::step::{Claim, Mark};
 use fleet_engine::host::{Act, Content, HostKind, Ledger, Probe, Read, Reply, Step};
@@ -127,7 +128,7 @@ impl StaticHost {
         let Ledger { lineage, slot, since, by, .. } = ledger;
         let message =
             format!("`{machine}` is held by `{slot}` of the state {lineage}, since {since}, by {by}");
-        Error::permanent(message).help(format!(
+        Error::permanent(message).known(&table::FOREIGN_LEDGER).help(format!(
             "let its holder give it back: take the slot out of that configuration and run `fleet apply` there; or take \
              `{machine}` out of this pool. Only if that state is lost for good: remove `{path}` on the machine"
         ))

@@ -7,6 +7,7 @@ use fleet_engine::resource::{At, Change, Disruption, Edge, Error, Resource, Touc
 use plist::{Dictionary, Value};
 
 use super::succeeded;
+use crate::cure;
 use crate::host::common::{is_another, named};
 use crate::mode;
 
@@ -130,7 +131,8 @@ impl HostKind for ApfsVolume {
         let state = if change == Change::Create { "new" } else { "there" };
         let quota = self.quota_gib.to_string();
         let arguments = vec![self.name, quota, self.owner, self.group, self.mode, state.to_owned()];
-        Ok(vec![Step::new(Act::Procedure { script: APPLY, arguments, input: Bytes::default() }).as_root()])
+        let procedure = Act::Procedure { script: cure::procedure(APPLY), arguments, input: Bytes::default() };
+        Ok(vec![Step::new(procedure).as_root()])
     }
 
     fn remove(observed: ApfsVolume) -> Result<Vec<Step>, Error> {

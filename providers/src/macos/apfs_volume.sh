@@ -12,8 +12,10 @@ if [ "$6" = new ]; then
   diskutil apfs addVolume "$container" APFS "$1" -quota "$2GiB" >/dev/null
 fi
 diskutil enableOwnership "/Volumes/$1" >/dev/null
+# cure own-volume
 chown "$3:$4" "$volume"
 chmod "$5" "$volume"
+# end own-volume
 if ! sudo -n -u "$3" test -w "$volume"; then
   echo "$3 cannot write to /Volumes/$1" >&2
   exit 1

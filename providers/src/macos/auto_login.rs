@@ -2,6 +2,7 @@
 
 use fleet_derive::Schema;
 use fleet_engine::attributes::Misfit;
+use fleet_engine::finding::{Finding, Known, Sign, detected_by, in_trouble, table};
 use fleet_engine::host::step::{self, Keep};
 use fleet_engine::host::{Act, Bytes, Content, HostKind, Operand, Probe, Reply, Step, Tool};
 use fleet_engine::resource::{At, Change, Disruption, Edge, Error, Resource, Touch};
@@ -50,8 +51,9 @@ pub(super) struct AutoLogin {
     /// The number of that user, as `id -u` says it.
     #[fleet(default = 501)]
     uid: i64,
-    /// The password of that user. It is read back and compared, and kept nowhere else.
-    #[fleet(required, secret)]
+    /// The password of that user. It is read back and compared, and kept nowhere else. The one that is there stays if this is
+    /// not given or null, as it is where a vendor keeps the password to itself.
+    #[fleet(optional_computed, secret)]
     password: Option<String>,
     /// The permission bits of the file with the password, in octal. Anybody who can read the file has the password.
     #[fleet(default = "0600")]
@@ -79,6 +81,9 @@ const REFUSED: &str = "the password is sealed: macOS refused it, and put `<seale
 const GONE: &str = "loginwindow is gone: it was hung up on, and launchd does not start it again by itself";
 /// There is no session.
 const NOBODY: &str = "nobody is logged in at the screen";
+/// Which bad states these are.
+const SIGNS: [Sign; 3] =
+    [(REFUSED, &table::SEALED_PASSWORD), (GONE, &table::LOGINWINDOW_GONE), (NOBODY, &table::NO_AQUA_SESSION)];
 /// What macOS and the vendor put in the place of a password.
 const SEALED: &str = "<sealed>";
 /// Combined with the bytes of the password, over and over.
@@ -86,6 +91,7 @@ const CIPHER: [u8; 11] = [0x7d, 0x89, 0x52, 0x23, 0xd2, 0xbc, 0xdd, 0xea, 0xa3, 
 
 impl Resource for AutoLogin {
     const NAME: &'static str = "macos_auto_login";
+    const DETECTS: &'static [&'static Known] = &detected_by(&SIGNS);
 
     fn normalize(&mut self) -> Result<(), Misfit> {
         Operand::new(self.user.as_str()).map_err(|misfit| Misfit { attribute: "user".into(), ..misfit })?;
@@ -96,7 +102,7 @@ impl Resource for AutoLogin {
                     "an empty password lets nobody in, and macOS would seal it",
                 ));
             }
-            Some(password) if password.starts_with(SEALED) => {
+            Some(password) if password.starts_with(SEALED) && cure::is_there("refuse-sealed") => {
                 let message = "it is `<sealed>`: whoever was asked for it keeps the password to itself, as a vendor does some \
                                hours after an order. Give the real one";
                 return Err(Misfit::new("password", message));
@@ -113,6 +119,10 @@ impl Resource for AutoLogin {
         }
         self.mode = mode::normal(&self.mode)?;
         Ok(())
+    }
+
+    fn findings(&self) -> Vec<Finding> {
+        in_trouble(&SIGNS, self.trouble.as_deref())
     }
 
     fn disrupts(touch: Touch<'_>) -> Disruption {
@@ -202,7 +212,7 @@ impl HostKind for AutoLogin {
             from.as_ref().is_some_and(|from| from.trouble.is_none() && from.session == self.session);
         let mut steps = Vec::new();
         if !has_password {
-            let password = self.password.ok_or_else(|| Misfit::new("password", "it is needed"))?;
+            let password = self.password.ok_or_else(unknown)?;
             let content = step::Content::Bytes(Bytes(encoded(&password)));
             steps.push(Step::new(Act::Write { path: FILE.into(), content, keep, validate: None }));
         } else if from.is_some_and(|from| from.mode != self.mode) {
@@ -232,6 +242,13 @@ impl HostKind for AutoLogin {
         let (arguments, input) = (Vec::new(), Bytes::default());
         Ok(vec![Step::new(Act::Procedure { script: REMOVE, arguments, input }).as_root()])
     }
+}
+
+/// There is no password that could be written.
+fn unknown() -> Error {
+    Error::permanent("nobody says what the password is, and there is none on the Mac that could stay").help(
+        "give `password`; where a vendor keeps it to itself, set one at the screen, or let the machine be installed anew",
+    )
 }
 
 /// The file for a password: padded with NUL to the next multiple of the cipher's length, so that one always follows.
@@ -297,6 +314,11 @@ mod tests {
     fn what_is_no_password_is_refused() {
         wish(Some("hunter2")).normalize().unwrap();
         wish(None).normalize().unwrap();
+        let sealed = AutoLogin { trouble: Some(REFUSED.into()), ..wish(None) };
+        for change in [Change::Create, Change::Update { from: sealed }] {
+            let error = wish(None).steps(change).unwrap_err();
+            assert!(error.to_string().contains("nobody says what the password is"), "{error}");
+        }
         for (password, word) in
             [("", "empty"), ("<sealed>", "keeps the password to itself"), ("a\n", "one line")]
         {

@@ -111,7 +111,12 @@ impl Resource for Brew {
     }
 
     fn edges() -> &'static [Edge] {
-        &[Edge::After("macos_xcode"), Edge::Before("macos_launchd_service"), Edge::Before("github_runner")]
+        &[
+            Edge::After("macos_sudoers"),
+            Edge::After("macos_xcode"),
+            Edge::Before("macos_launchd_service"),
+            Edge::Before("github_runner"),
+        ]
     }
 }
 
@@ -153,7 +158,10 @@ impl HostKind for Brew {
             }
             Ok(found)
         };
-        let (taps, pins) = (there(&asked.taps)?, there(&asked.pins)?);
+        let (taps, mut pins) = (there(&asked.taps)?, there(&asked.pins)?);
+        if !cure::is_there("see-pins") {
+            pins.clone_from(&asked.pins);
+        }
         let wants_something = !asked.packages.is_empty() || !asked.taps.is_empty();
         if wants_something && packages.is_empty() && taps.is_empty() {
             return Ok(None);

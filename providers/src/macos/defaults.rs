@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use fleet_derive::Schema;
 use fleet_engine::attributes::Misfit;
+use fleet_engine::finding::{Finding, Known, table};
 use fleet_engine::host::{Act, Bytes, HostKind, Operand, Probe, Reply, Step, Tool};
 use fleet_engine::resource::{At, Change, Edge, Error, Resource};
 use fleet_lang::{Kind, Number, Value};
@@ -73,6 +74,7 @@ const REMOVE_OF_HOST: &str = include_str!("defaults_of_host.sh");
 
 impl Resource for Defaults {
     const NAME: &'static str = "macos_defaults";
+    const DETECTS: &'static [&'static Known] = &[&table::REBOOT_PENDING];
 
     fn normalize(&mut self) -> Result<(), Misfit> {
         if let Some(domain) = self.domain.strip_suffix(".plist") {
@@ -98,6 +100,12 @@ impl Resource for Defaults {
             .map(str::to_lowercase)
             .filter(|wanted| Some(&**wanted) != natural(&self.value));
         self.plist().map(|_| ())
+    }
+
+    fn findings(&self) -> Vec<Finding> {
+        let is_pending = self.reboot_required == Some(true);
+        let evidence = || format!("{} was changed in this boot, and is read when macOS starts", self.domain);
+        is_pending.then(|| table::REBOOT_PENDING.seen_by(evidence())).into_iter().collect()
     }
 
     fn edges() -> &'static [Edge] {

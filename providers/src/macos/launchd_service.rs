@@ -5,11 +5,12 @@ use std::time::Duration;
 
 use fleet_derive::Schema;
 use fleet_engine::attributes::Misfit;
+use fleet_engine::finding::{Finding, Known, detected_by, in_trouble};
 use fleet_engine::host::{Act, Bytes, Content, HostKind, Operand, Probe, Reply, Step, Tool};
 use fleet_engine::resource::{At, Change, Disruption, Edge, Error, Resource, Touch};
 
 use super::job::Job;
-use super::service_state::{Seen, trouble};
+use super::service_state::{SIGNS, Seen, trouble};
 use crate::cure;
 use crate::host::common::{is_another, named, regular};
 
@@ -108,6 +109,7 @@ pub(super) struct Service {
 
 impl Resource for Service {
     const NAME: &'static str = "macos_launchd_service";
+    const DETECTS: &'static [&'static Known] = &detected_by(&SIGNS);
 
     fn normalize(&mut self) -> Result<(), Misfit> {
         let refuse = |attribute: &str, message: &str| Err(Misfit::new(attribute, message));
@@ -163,6 +165,10 @@ impl Resource for Service {
             self.environment = None;
         }
         super::no_wish_for_trouble(self.trouble.as_ref())
+    }
+
+    fn findings(&self) -> Vec<Finding> {
+        in_trouble(&SIGNS, self.trouble.as_deref())
     }
 
     fn disrupts(_: Touch<'_>) -> Disruption {

@@ -4,6 +4,7 @@ use std::net::Ipv4Addr;
 
 use fleet_derive::Schema;
 use fleet_engine::attributes::Misfit;
+use fleet_engine::finding::{Finding, Known, table};
 use fleet_engine::host::{Act, Bytes, HostKind, Operand, Probe, Reply, Step, Tool};
 use fleet_engine::resource::{At, Change, Edge, Error, Resource};
 
@@ -55,6 +56,7 @@ const KEYS: [&str; 2] = ["AllowedEthernetLocalNetworkAddresses", "AllowedWiFiLoc
 
 impl Resource for LocalNetwork {
     const NAME: &'static str = "macos_local_network";
+    const DETECTS: &'static [&'static Known] = &[&table::REBOOT_PENDING];
 
     fn normalize(&mut self) -> Result<(), Misfit> {
         let is_network = |text: &String| {
@@ -71,6 +73,12 @@ impl Resource for LocalNetwork {
             )),
             None => Ok(()),
         }
+    }
+
+    fn findings(&self) -> Vec<Finding> {
+        let is_pending = self.reboot_required == Some(true);
+        let evidence = || format!("{FILE} was changed in this boot, and macOS reads it when it starts");
+        is_pending.then(|| table::REBOOT_PENDING.seen_by(evidence())).into_iter().collect()
     }
 
     fn edges() -> &'static [Edge] {

@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 
 use fleet_derive::Schema;
 use fleet_engine::attributes::Misfit;
+use fleet_engine::finding::{Finding, Known, table};
 use fleet_engine::host::edit::{Pattern, blocks, lines, literally, outside};
 use fleet_engine::host::{Act, Content, Edit, HostKind, Probe, Reply, Revert, Step};
 use fleet_engine::resource::{At, Change, Edge, Error, Resource};
 
-use super::pf_parts::{Anchor, Seen, arm, check_name, normal_nets, only_wish};
+use super::pf_parts::{Anchor, DETECTS, Seen, arm, check_name, findings, normal_nets, only_wish};
 use crate::cure;
 use crate::host::common::{is_another, named, shared};
 
@@ -95,6 +96,8 @@ const CONF_AT: usize = 0;
 
 impl Resource for PfAnchor {
     const NAME: &'static str = "macos_pf_anchor";
+    const DETECTS: &'static [&'static Known] =
+        &[&table::BUSY_PF_TABLES, &table::DUPLICATED_PF_BLOCK, DETECTS[0], DETECTS[1], DETECTS[2]];
 
     fn normalize(&mut self) -> Result<(), Misfit> {
         check_name("name", self.name.strip_prefix(super::pf_parts::APPLES).unwrap_or(&self.name), 60)?;
@@ -118,6 +121,18 @@ impl Resource for PfAnchor {
             return Err(Misfit::new("conf", message));
         }
         Ok(())
+    }
+
+    fn findings(&self) -> Vec<Finding> {
+        let mut found = findings(&self.name, !self.rules.is_empty(), self.evaluated, self.enabled);
+        if !self.stray_tables.is_empty() {
+            found.push(table::BUSY_PF_TABLES.seen_by(self.stray_tables.join(", ")));
+        }
+        // One block in another form is no more than an older release.
+        if self.conf.contains("blocks") || self.conf.contains("without markers") {
+            found.push(table::DUPLICATED_PF_BLOCK.seen_by(format!("{CONF} has {}", self.conf)));
+        }
+        found
     }
 
     fn edges() -> &'static [Edge] {

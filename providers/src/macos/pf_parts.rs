@@ -10,6 +10,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
 
 use fleet_engine::attributes::Misfit;
+use fleet_engine::finding::{Finding, Known, table};
 use fleet_engine::host::step::{self, Keep};
 use fleet_engine::host::{Act, Bytes, Content, Operand, Output, Probe, Reply, Revert, Step, Tool};
 use fleet_engine::resource::Error;
@@ -260,6 +261,28 @@ impl Seen {
         let is_kept = self.has_plist && self.is_loaded && self.script.as_deref() == Some(script);
         is_kept && self.file.is_some() && self.file == self.recorded
     }
+}
+
+/// Bad states that all that have an anchor can be in.
+pub(super) const DETECTS: [&Known; 3] =
+    [&table::PF_ANCHOR_NOT_CALLED, &table::PF_ANCHOR_FLUSHED, &table::PF_OFF];
+
+/// Those that an anchor is in, by whether its rules are in force, the main ruleset calls it, and the filter is on.
+pub(super) fn findings(anchor: &str, in_force: bool, evaluated: bool, enabled: bool) -> Vec<Finding> {
+    let mut found = Vec::new();
+    if !in_force {
+        let evidence = format!("`pfctl -a {anchor} -s rules` and `-s nat` do not show what was loaded last");
+        found.push(table::PF_ANCHOR_FLUSHED.seen_by(evidence));
+    }
+    if !evaluated {
+        let evidence = format!("the main ruleset in force has no call of {anchor}");
+        found.push(table::PF_ANCHOR_NOT_CALLED.seen_by(evidence));
+    }
+    if !enabled {
+        let evidence = "the packet filter is off, or is on by tokens of others alone";
+        found.push(table::PF_OFF.seen_by(evidence));
+    }
+    found
 }
 
 /// A step of root's that writes a file for everybody to read.

@@ -4,10 +4,14 @@ use std::net::Ipv4Addr;
 
 use fleet_derive::Schema;
 use fleet_engine::attributes::Misfit;
+use fleet_engine::finding::{Finding, Known};
 use fleet_engine::host::{Act, Bytes, HostKind, Probe, Reply, Revert, Step};
 use fleet_engine::resource::{At, Change, Edge, Error, Resource};
 
-use super::pf_parts::{APPLES, Anchor, arm, check_name, normal_net, normal_nets, only_wish};
+use super::pf_parts::{
+    APPLES, Anchor, DETECTS, arm, check_name, findings, normal_net, normal_nets, only_wish,
+};
+use crate::cure;
 use crate::host::common::{is_another, named};
 
 /// Who may log in to a Mac by SSH: those of the tailnet, of some networks, and whoever was logged in when it was made.
@@ -94,6 +98,7 @@ const RULES: [&str; 5] = [
 
 impl Resource for PfSshGuard {
     const NAME: &'static str = "macos_pf_ssh_guard";
+    const DETECTS: &'static [&'static Known] = &DETECTS;
 
     fn normalize(&mut self) -> Result<(), Misfit> {
         check_name("name", &self.name, 60)?;
@@ -112,6 +117,10 @@ impl Resource for PfSshGuard {
             ("evaluated", self.evaluated),
             ("at_boot", self.at_boot),
         ])
+    }
+
+    fn findings(&self) -> Vec<Finding> {
+        findings(&self.path(), self.intact, self.evaluated, self.enabled)
     }
 
     fn edges() -> &'static [Edge] {
@@ -149,7 +158,7 @@ impl HostKind for PfSshGuard {
             allowed,
             vms: inside(VMS),
             session: Some(session),
-            intact: seen.loaded.as_deref().is_some_and(|file| rules(file) == RULES),
+            intact: seen.loaded.as_deref().is_some_and(|file| rules(file) == wanted()),
             enabled: seen.enabled,
             evaluated: seen.called.0,
             at_boot: seen.comes_back(arm()),
@@ -192,9 +201,15 @@ impl PfSshGuard {
             "{SESSION}@SESSION@\ntable <{ALLOWED}> persist {{ {} @SESSION@ }}\ntable <{VMS}> persist {{ {} }}\n{}\n",
             allowed.join(" "),
             self.vms.join(" "),
-            RULES.join("\n")
+            wanted().join("\n")
         )
     }
+}
+
+/// The rules that are loaded. Without the fourth, VMs could fetch nothing from anywhere by SSH.
+fn wanted() -> Vec<&'static str> {
+    let is_wanted = |(at, _): &(usize, &str)| *at != 3 || cure::is_there("vms-may-call");
+    RULES.into_iter().enumerate().filter(is_wanted).map(|(_, rule)| rule).collect()
 }
 
 fn tables() -> [String; 2] {

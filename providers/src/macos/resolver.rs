@@ -9,6 +9,7 @@ use fleet_engine::host::{Act, Bytes, Content, HostKind, Probe, Reply, Step, Tool
 use fleet_engine::resource::{At, Change, Edge, Error, Resource};
 
 use super::succeeded;
+use crate::cure;
 use crate::host::common::{is_another, named, regular};
 
 /// Which servers a Mac asks for the names of a domain, and of all below it.
@@ -116,7 +117,11 @@ impl Resolver {
 }
 
 fn flush() -> Step {
-    Step::new(Act::Procedure { script: FLUSH, arguments: Vec::new(), input: Bytes::default() })
+    Step::new(Act::Procedure {
+        script: cure::procedure(FLUSH),
+        arguments: Vec::new(),
+        input: Bytes::default(),
+    })
 }
 
 /// The servers that macOS asks for a domain.

@@ -2,5 +2,7 @@
 # and so is that something was not found.
 set -eu
 rmdir "$R/private/etc/resolver" 2>/dev/null || :
+# cure flush-names
 dscacheutil -flushcache
 killall -HUP mDNSResponder
+# end flush-names

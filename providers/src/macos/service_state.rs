@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 
+use fleet_engine::finding::{Sign, table};
 use fleet_engine::host::probe::Output;
 
 use super::job::Job;
@@ -13,6 +14,25 @@ use crate::cure;
 
 /// How trouble starts that only a new loading mends.
 pub(super) const OTHERWISE: &str = "launchd has another property list loaded";
+
+/// How each trouble starts, and which bad state it is.
+pub(super) const SIGNS: [Sign; 15] = [
+    ("it is loaded, but its property list is gone", &table::BROKEN_PROPERTY_LIST),
+    ("its property list is broken", &table::BROKEN_PROPERTY_LIST),
+    ("launchd refuses its property list", &table::BROKEN_PROPERTY_LIST),
+    ("somebody edited its property list", &table::EDITED_PROPERTY_LIST),
+    (OTHERWISE, &table::EDITED_PROPERTY_LIST),
+    ("it is disabled", &table::SERVICE_DISABLED),
+    ("launchd does not know it", &table::SERVICE_NOT_LOADED),
+    ("launchd has no domain", &table::NO_AQUA_SESSION),
+    ("the kernel kills it", &table::CODESIGN_KILLED),
+    ("launchd cannot start it", &table::SERVICE_CANNOT_START),
+    ("it is in a crash loop", &table::CRASH_LOOP),
+    ("it does not run, and `KeepAlive` did not bring it back", &table::BACKGROUND_TASK_CAP),
+    ("it failed when it ran last", &table::SERVICE_FAILED),
+    ("what runs is not", &table::STALE_PROCESS),
+    ("it runs, but its health URL does not answer well", &table::UNHEALTHY_SERVICE),
+];
 
 /// All that was found.
 #[derive(Clone, Debug, Default)]
@@ -245,6 +265,8 @@ fn seconds(elapsed: &str) -> Option<i64> {
 
 #[cfg(test)]
 mod tests {
+    use fleet_engine::resource::Resource;
+
     use super::super::launchd_service::sample;
     use super::*;
 
@@ -273,6 +295,8 @@ mod tests {
     fn check(seen: &Seen, expected: &str) {
         let found = trouble(&sample(), seen).unwrap_or_default();
         assert!(found.contains(expected) && found.is_empty() == expected.is_empty(), "{found}");
+        let service = Service { trouble: Some(found).filter(|it| !it.is_empty()), ..sample() };
+        assert_eq!(service.findings().len(), usize::from(!expected.is_empty()), "{expected} has a name");
     }
 
     const DOWN: (&str, &str) = ("\tpid = 50021\n", "");

@@ -2,10 +2,11 @@
 
 use fleet_derive::Schema;
 use fleet_engine::attributes::Misfit;
+use fleet_engine::finding::{Finding, Known, table};
 use fleet_engine::host::probe::Output;
 use fleet_engine::host::step::{self, Keep, LocalFile};
 use fleet_engine::host::{Act, Bytes, Content, HostKind, Operand, Probe, Reply, Step, Tool};
-use fleet_engine::resource::{At, Change, Error, Resource};
+use fleet_engine::resource::{At, Change, Edge, Error, Resource};
 
 use crate::cure;
 use crate::host::common::{asked, check_path, is_another, normal_digest, path_of, regular};
@@ -75,12 +76,21 @@ pub(super) struct SignedBinary {
 impl Resource for SignedBinary {
     const NAME: &'static str = "macos_signed_binary";
     const ID: Option<&'static str> = Some("the path");
+    const DETECTS: &'static [&'static Known] = &[&table::UNSOUND_SIGNATURE];
 
     fn normalize(&mut self) -> Result<(), Misfit> {
         check_path(&self.path)?;
         self.mode = mode::normal(&self.mode)?;
         self.source_sha256 = self.source_sha256.as_deref().map(normal_digest).transpose()?;
         super::no_wish_for_trouble(self.trouble.as_ref())
+    }
+
+    fn findings(&self) -> Vec<Finding> {
+        self.trouble.iter().map(|trouble| table::UNSOUND_SIGNATURE.seen_by(trouble)).collect()
+    }
+
+    fn edges() -> &'static [Edge] {
+        &[Edge::After("host_directory")]
     }
 }
 

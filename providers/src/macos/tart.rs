@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use fleet_derive::Schema;
 use fleet_engine::attributes::Misfit;
+use fleet_engine::finding::{Finding, Known, table};
 use fleet_engine::host::probe::{Found, What};
 use fleet_engine::host::step::{Keep, LocalFile};
 use fleet_engine::host::{Act, Bytes, Content, HostKind, Output, Probe, Read, Reply, Step, Tool};
@@ -71,6 +72,7 @@ pub(super) struct Tart {
 
 impl Resource for Tart {
     const NAME: &'static str = "macos_tart";
+    const DETECTS: &'static [&'static Known] = &[&table::TART_CANNOT_START, &table::TART_WRAPPER];
 
     fn normalize(&mut self) -> Result<(), Misfit> {
         self.source_sha256 = self.source_sha256.as_deref().map(normal_digest).transpose()?;
@@ -80,6 +82,14 @@ impl Resource for Tart {
         no_wish_for_trouble(self.trouble.as_ref())
     }
 
+    fn findings(&self) -> Vec<Finding> {
+        let known = |trouble: &str| match trouble.starts_with(UNABLE) {
+            true => &table::TART_CANNOT_START,
+            false => &table::TART_WRAPPER,
+        };
+        self.trouble.iter().map(|trouble| known(trouble).seen_by(trouble)).collect()
+    }
+
     fn disrupts(_: Touch<'_>) -> Disruption {
         Disruption::Thing
     }
@@ -87,6 +97,8 @@ impl Resource for Tart {
     fn edges() -> &'static [Edge] {
         // What is started by a service may start VMs.
         &[
+            Edge::After("macos_sudoers"),
+            Edge::After("host_directory"),
             Edge::After("macos_pf_anchor"),
             Edge::Before("macos_launchd_service"),
             Edge::Before("github_runner"),

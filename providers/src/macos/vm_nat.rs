@@ -2,10 +2,11 @@
 
 use fleet_derive::Schema;
 use fleet_engine::attributes::Misfit;
+use fleet_engine::finding::{Finding, Known};
 use fleet_engine::host::{HostKind, Probe, Reply, Step};
 use fleet_engine::resource::{At, Change, Edge, Error, Resource};
 
-use super::pf_parts::{APPLES, Anchor, arm, check_name, normal_net, only_wish};
+use super::pf_parts::{APPLES, Anchor, DETECTS, arm, check_name, findings, normal_net, only_wish};
 use crate::host::common::{is_another, named};
 
 /// The way of VMs to other networks: translation of their addresses, by the interfaces that a Mac has at the moment.
@@ -65,6 +66,7 @@ const WRITE: &str = include_str!("vm_nat.sh");
 
 impl Resource for VmNat {
     const NAME: &'static str = "macos_vm_nat";
+    const DETECTS: &'static [&'static Known] = &DETECTS;
 
     fn normalize(&mut self) -> Result<(), Misfit> {
         check_name("name", &self.name, 60)?;
@@ -85,6 +87,10 @@ impl Resource for VmNat {
             ("evaluated", self.evaluated),
             ("at_boot", self.at_boot),
         ])
+    }
+
+    fn findings(&self) -> Vec<Finding> {
+        findings(&self.path(), self.intact, self.evaluated, self.enabled)
     }
 
     fn edges() -> &'static [Edge] {

@@ -2,8 +2,9 @@
 
 use fleet_derive::Schema;
 use fleet_engine::attributes::Misfit;
+use fleet_engine::finding::{Finding, Known, table};
 use fleet_engine::host::{Act, Bytes, Content, HostKind, Probe, Reply, Step, Tool};
-use fleet_engine::resource::{At, Change, Error, Resource};
+use fleet_engine::resource::{At, Change, Edge, Error, Resource};
 use plist::Value;
 
 use super::{no_wish_for_trouble, text_of};
@@ -56,6 +57,7 @@ pub(super) struct Xcode {
 
 impl Resource for Xcode {
     const NAME: &'static str = "macos_xcode";
+    const DETECTS: &'static [&'static Known] = &[&table::XCODE_MISSING];
 
     fn normalize(&mut self) -> Result<(), Misfit> {
         check_path(&self.path)?;
@@ -63,6 +65,14 @@ impl Resource for Xcode {
             return Err(Misfit::new("path", "an application is needed, such as \"/Applications/Xcode.app\""));
         }
         no_wish_for_trouble(self.trouble.as_ref())
+    }
+
+    fn findings(&self) -> Vec<Finding> {
+        self.trouble.iter().map(|trouble| table::XCODE_MISSING.seen_by(trouble)).collect()
+    }
+
+    fn edges() -> &'static [Edge] {
+        &[Edge::After("macos_sudoers")]
     }
 }
 

@@ -18,6 +18,7 @@ use futures_util::future::join_all;
 
 mod attachment;
 mod client;
+mod credentials;
 mod os;
 mod os_images;
 pub mod pool;
@@ -38,6 +39,9 @@ pub use vendor::{Zone, ZoneReader};
 
 /// The name of the provider.
 const NAME: &str = "scaleway";
+
+/// What the names start with by which Kubernetes knows servers; their zone and their id follow.
+const PROVIDER_ID: &str = "scw-applesilicon://";
 
 /// The provider.
 #[derive(Clone)]
@@ -72,6 +76,7 @@ impl Provider for Scaleway {
         &Of::<ssh_key::SshKey>::KIND,
     ];
     const DATA: &'static [&'static dyn Data<Looking>] = &[
+        &Of::<credentials::Credentials>::KIND,
         &Of::<os_images::OsImages>::KIND,
         &Of::<server_types::ServerTypes>::KIND,
         &Of::<servers::Servers>::KIND,

@@ -5,6 +5,7 @@
 
 use std::time::Duration;
 
+use fleet_engine::finding::table;
 use fleet_engine::pool::Sent;
 use fleet_engine::resource::Error;
 use fleet_transport::http::{Answer, Class};
@@ -142,6 +143,7 @@ fn explain(doing: &str, answer: &Answer) -> (Type, Error) {
     let message = format!("{doing}: {said}{}", answer.request());
     let error = match kind {
         Type::DeniedAuthentication => Error::permanent(message)
+            .known(&table::EXPIRED_CREDENTIAL)
             .help("check `secret_key` of the provider, or `SCW_SECRET_KEY`: nobody has this key, or it expired"),
         Type::PermissionsDenied => Error::permanent(message)
             .help("it may be gone; otherwise check the permissions of the key, and that `project_id` is its project"),

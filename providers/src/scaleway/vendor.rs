@@ -10,7 +10,7 @@ use tokio::time::timeout;
 
 use super::client::{Acting, Looking, join, macs};
 use super::refusal::Unmade;
-use super::{os, wire};
+use super::{PROVIDER_ID, os, wire};
 
 /// How long it may take to find the system for a reinstallation. Whoever asks for one has just made sure that the host
 /// is his, and that does not last.
@@ -46,7 +46,7 @@ impl ZoneReader {
         let installed = server.os.unwrap_or_default();
         let wished = self.os_family.as_ref().filter(|family| os::is_of(&installed, family));
         Server {
-            provider_id: format!("scw-applesilicon://{}/{}", server.zone, server.id),
+            provider_id: format!("{PROVIDER_ID}{}/{}", server.zone, server.id),
             os_family: wished.cloned().unwrap_or_else(|| os::family_of(&installed)),
             id: server.id,
             name: server.name,

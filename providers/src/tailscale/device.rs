@@ -143,17 +143,18 @@ impl Resource for Device {
             }
             None => {}
         }
+        let has_no_tags = self.tags.as_ref().is_none_or(Vec::is_empty);
         match self.auth_key.as_deref().map(str::trim) {
             Some("") => return refuse("auth_key", "it is empty, and nobody joins without one"),
             Some(key) if !key.starts_with("tskey-") || key.contains(char::is_whitespace) => {
                 return refuse("auth_key", "`tskey-auth-…` or `tskey-client-…` is needed, on one line");
             }
             // Before anything is touched: a device that cannot join any more must not be logged out first.
-            Some(key) if key.starts_with(CLIENT) && self.tags.iter().flatten().next().is_none() => {
-                if cure::is_there("tags-with-client-secret") {
-                    let message = "the secret of an OAuth client lets nobody in without tags: give those of the client, such as [\"tag:ci\"]";
-                    return refuse("tags", message);
-                }
+            Some(key)
+                if key.starts_with(CLIENT) && has_no_tags && cure::is_there("tags-with-client-secret") =>
+            {
+                let message = "the secret of an OAuth client lets nobody in without tags: give those of the client, such as [\"tag:ci\"]";
+                return refuse("tags", message);
             }
             _ => {}
         }

@@ -1,5 +1,6 @@
 //! What `ssh` complained about → what is wrong, and what to do.
 
+use fleet_engine::finding::table;
 use fleet_engine::resource::Error;
 
 use super::keys::fingerprint;
@@ -16,6 +17,7 @@ pub(crate) fn of(address: &str, why: &str) -> Error {
     let last = last(why);
     if has("Permission denied (") || has("Too many authentication failures") || has("no mutual signature") {
         Error::permanent(format!("`{address}` does not let us in: {last}"))
+            .known(&table::REFUSED_LOGIN)
             .help("see that the user is right, and that the public part of the key is authorized there")
     } else if has("Could not resolve hostname") {
         Error::unreachable(format!("nobody knows where `{address}` is: {last}"))
@@ -28,8 +30,10 @@ pub(crate) fn of(address: &str, why: &str) -> Error {
         || has("Network is unreachable")
         || has("Host is down")
     {
-        Error::unreachable(format!("`{address}` does not answer: {last}"))
-            .help("see that the host is on and that no firewall or missing tunnel is in the way")
+        let error = Error::unreachable(format!("`{address}` does not answer: {last}"))
+            .help("see that the host is on and that no firewall or missing tunnel is in the way");
+        // Who cannot be routed to is not there; who takes too long may be there and have no room.
+        if has("timed out") { error.known(&table::SILENT_SSH_PORT) } else { error }
     } else if has("Bad configuration option") || has("terminating, ") || has("Bad owner or permissions") {
         Error::permanent(format!("`ssh` does not take its configuration: {last}"))
             .help("see that `ssh` works by itself with the same configuration")
@@ -49,6 +53,8 @@ pub(crate) fn unreachable(mut all: Vec<(&str, Error)>) -> Error {
     }
     let told: Vec<&str> = all.iter().map(|(_, error)| &*error.message).collect();
     let error = Error::unreachable(format!("no address of the host answers: {}", told.join("; ")));
+    let known = all.iter().find_map(|(_, error)| error.known);
+    let error = known.into_iter().fold(error, Error::known);
     match all.into_iter().find_map(|(_, error)| error.help) {
         Some(help) => error.help(help),
         None => error,
@@ -68,6 +74,7 @@ pub(crate) fn other_key(slot: &str, address: &str, pin: Option<&str>, new: Optio
             shown(Some(new)),
             shown(Some(pin))
         ))
+        .known(&table::CHANGED_HOST_KEY)
         .help(format!(
             "if the host was installed anew, compare the first fingerprint with what it shows itself \
              (`ssh-keygen -lf /etc/ssh/ssh_host_ed25519_key.pub`), then add `--accept-host-key '{slot}'`, and change \

@@ -3,6 +3,7 @@
 mod ends;
 mod engine;
 mod hosts;
+mod macs;
 mod measure;
 mod report;
 mod shape;
@@ -26,6 +27,7 @@ enum Bench {
     Validate(validate::ValidateArgs),
     Engine(engine::EngineArgs),
     Hosts(hosts::HostsArgs),
+    Macs(macs::MacsArgs),
 }
 
 pub(crate) fn bench(args: &BenchArgs) -> Outcome {
@@ -33,5 +35,6 @@ pub(crate) fn bench(args: &BenchArgs) -> Outcome {
         Bench::Validate(args) => validate::validate(args),
         Bench::Engine(args) => engine::engine(args),
         Bench::Hosts(args) => hosts::hosts(args),
+        Bench::Macs(args) => macs::macs(args),
     }
 }

@@ -51,7 +51,7 @@ fn prepare(minis: &Minis, example: &str) {
         fs::create_dir_all(source.parent().unwrap()).unwrap();
         match example.contains("macos_") {
             _ if source.ends_with("tailscale.tar.gz") => {
-                builders::pack(minis, "build/tailscale.tar.gz", &archive::tailscale("1.96.5"));
+                builders::pack(&minis.site, "build/tailscale.tar.gz", &archive::tailscale("1.96.5"));
             }
             true => fs::write(source, sign(b"#!lab-program", "a.out")).unwrap(),
             false => drop(fs::copy(site.join("sent.tar.gz"), source).unwrap()),

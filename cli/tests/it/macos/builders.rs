@@ -1,15 +1,15 @@
 //! Macs that build: Tart, Homebrew, Xcode, runners of GitHub Actions, and the modules that put them together.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
-use std::process::Command;
 
 use fleet_lab::mac::archive::{self, Packed};
 use fleet_lab::mac::sign;
 use fleet_lab::runners::Purpose;
+use fleet_providers::cure;
 
 use super::Minis;
+use crate::support::Site;
 
 /// Where runners are registered.
 pub(crate) const URL: &str = "https://github.com/example";
@@ -20,42 +20,28 @@ const LABEL: &str = "actions.runner.example.mini";
 const DIRECTORY: &str = "/opt/actions-runner";
 
 /// Makes an archive beside the configuration.
-pub(crate) fn pack(minis: &Minis, name: &str, files: &[Packed]) {
-    let directory = tempfile::tempdir().unwrap();
-    for (path, mode, content) in files {
-        let place = directory.path().join(path);
-        fs::create_dir_all(place.parent().unwrap()).unwrap();
-        fs::write(&place, content).unwrap();
-        fs::set_permissions(place, fs::Permissions::from_mode(*mode)).unwrap();
-    }
-    let path = minis.site.path().join(name);
-    fs::create_dir_all(path.parent().unwrap()).unwrap();
-    let mut tar = Command::new("tar");
-    tar.arg("-czf").arg(path).arg("-C").arg(directory.path());
-    tar.args(fs::read_dir(directory.path()).unwrap().map(|entry| entry.unwrap().file_name()));
-    assert!(tar.status().unwrap().success());
-}
-
-/// Puts an Xcode on the first, as an image that has it does.
-pub(crate) fn put_xcode(minis: &Minis) {
-    let list = "<plist version=\"1.0\"><dict><key>CFBundleShortVersionString</key><string>26.3</string></dict></plist>";
-    minis.put("/Applications/Xcode.app/Contents/version.plist", list, 0o644);
-    fs::create_dir_all(minis.path("/Applications/Xcode.app/Contents/Developer/usr/bin")).unwrap();
+pub(crate) fn pack(site: &Site, name: &str, files: &[Packed]) {
+    archive::pack(&site.path().join(name), files).unwrap();
 }
 
 /// What kinds here find beside the configuration and on the Mac: archives, tokens, Xcode, somebody at the screen.
 pub(crate) fn prepare(minis: &Minis) {
-    pack(minis, "tart.tar.gz", &archive::tart("2.32.1"));
-    pack(minis, "newer-tart.tar.gz", &archive::tart("2.33.0"));
-    pack(minis, "homebrew.tar.gz", &archive::homebrew());
-    pack(minis, "actions-runner-osx-arm64.tar.gz", &archive::runner("2.336.0"));
-    pack(minis, "newer-runner.tar.gz", &archive::runner("2.337.0"));
+    supply(minis);
+    minis.wait(async { minis.macs[0].begin_session(501) });
+}
+
+/// The same without anybody at the screen.
+pub(crate) fn supply(minis: &Minis) {
+    pack(&minis.site, "tart.tar.gz", &archive::tart("2.32.1"));
+    pack(&minis.site, "newer-tart.tar.gz", &archive::tart("2.33.0"));
+    pack(&minis.site, "homebrew.tar.gz", &archive::homebrew());
+    pack(&minis.site, "actions-runner-osx-arm64.tar.gz", &archive::runner("2.336.0"));
+    pack(&minis.site, "newer-runner.tar.gz", &archive::runner("2.337.0"));
     let token = minis.runners().token(URL, Purpose::Register, minis.clock.time());
     minis.site.write("token", &token.token);
     minis.site.write("stale", "ASTALETOKEN");
     minis.site.write("runners.fleet.hcl", SECRETS);
-    put_xcode(minis);
-    minis.wait(async { minis.macs[0].begin_session(501) });
+    archive::put(minis.macs[0].root(), &archive::xcode("26.3")).unwrap();
     for directory in
         ["/usr/local/bin", "/usr/local/lib", "/Users/m1/Library/LaunchAgents", "/Users/m1/Library/Logs"]
     {
@@ -64,10 +50,13 @@ pub(crate) fn prepare(minis: &Minis) {
 }
 
 /// Copies a module from the examples.
-pub(crate) fn copy_module(minis: &Minis, name: &str) {
+pub(crate) fn copy_module(site: &Site, name: &str) {
     let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/modules").join(name);
-    let text = fs::read_to_string(from.join("main.fleet.hcl")).unwrap();
-    minis.site.write(&format!("modules/{name}/main.fleet.hcl"), &text);
+    for entry in fs::read_dir(from).unwrap().map(Result::unwrap) {
+        // Its scripts may hold cures, which are taken away like others.
+        let text = cure::script(&fs::read_to_string(entry.path()).unwrap());
+        site.write(&format!("modules/{name}/{}", entry.file_name().display()), &text);
+    }
 }
 
 fn ready() -> Minis {
@@ -309,7 +298,7 @@ const KUBELET: &str = "  module \"node\" {
 #[test]
 fn a_node_of_kubernetes() {
     let minis = ready();
-    copy_module(&minis, "tart-kubelet");
+    copy_module(&minis.site, "tart-kubelet");
     minis.site.write("build/tart-kubelet", "");
     let program = sign(b"#!lab-program\nversion=1\nlistens=8081\nneeds=/var/lib/tart-userdata\n", "a.out");
     fs::write(minis.site.path().join("build/tart-kubelet"), program).unwrap();
@@ -351,7 +340,7 @@ fn a_node_of_kubernetes() {
 #[test]
 fn a_builder_of_images() {
     let minis = ready();
-    copy_module(&minis, "github-runner");
+    copy_module(&minis.site, "github-runner");
     minis.configure(&format!(
         "  module \"builder\" {{
     source      = \"./modules/github-runner\"

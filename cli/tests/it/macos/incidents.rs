@@ -4,10 +4,17 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
+use fleet_cli::Exit;
+use fleet_lab::clock::Pace;
 use fleet_lab::mac::{archive, sign};
+use serde_json::Value as Json;
 
-use super::{Minis, builders};
+use super::minis::{PASSWORD, Said};
+use super::rented::Rented;
+use super::{Minis, builders, doctor};
+use crate::support::{Ran, Site};
 
 /// One incident.
 #[derive(Debug, Default)]
@@ -63,77 +70,262 @@ impl Scenario {
             .filter_map(move |(known, text)| Some((known.strip_prefix(&start)?, text.as_str())))
     }
 
-    fn run(&self) {
-        let minis = Minis::free();
+    /// What a key of the head says, if it is there.
+    fn key(&self, key: &str) -> Option<&str> {
+        let all = self.all(key);
+        assert!(all.len() <= 1, "`{key}` is said once");
+        all.first().copied()
+    }
+
+    /// The Mac that it happens on, before anything does.
+    fn place(&self) -> Box<dyn Place> {
+        if self.key("vendor").is_some() {
+            return Box::new(Rented::of(2));
+        }
+        let pace = if self.key("reboots") == Some("yes") { Pace::Times(200.0) } else { Pace::Skipping };
+        let minis = Minis::paced(1, pace);
+        if let Some(password) = self.key("sudo") {
+            minis.site.write("sudo", password);
+            return Box::new(Asking(minis));
+        }
+        minis.let_sudo();
+        Box::new(minis)
+    }
+
+    /// What lies beside the configuration and on the Mac.
+    fn prepare(&self, place: &dyn Place) {
+        let site = place.site();
         for (path, text) in self.files("program") {
-            fs::create_dir_all(minis.site.path().join(path).parent().unwrap()).unwrap();
-            fs::write(minis.site.path().join(path), sign(text.trim_end().as_bytes(), "a.out")).unwrap();
+            fs::create_dir_all(site.path().join(path).parent().unwrap()).unwrap();
+            fs::write(site.path().join(path), sign(text.trim_end().as_bytes(), "a.out")).unwrap();
         }
         for (path, text) in self.files("unsigned") {
-            minis.site.write(path, text.trim_end());
+            site.write(path, text.trim_end());
         }
         for (path, text) in self.files("on the mac") {
-            minis.put(path, sign(text.trim_end().as_bytes(), "a.out"), 0o755);
+            place.minis().put(path, sign(text.trim_end().as_bytes(), "a.out"), 0o755);
         }
         for (path, version) in self.files("tailscale") {
-            builders::pack(&minis, path, &archive::tailscale(version.trim()));
+            builders::pack(site, path, &archive::tailscale(version.trim()));
         }
-        if self.says("\"./modules/tart-kubelet\"") {
-            builders::copy_module(&minis, "tart-kubelet");
+        for module in ["ssh-reachability", "tart-kubelet"] {
+            if self.says(&format!("\"./modules/{module}\"")) {
+                builders::copy_module(site, module);
+            }
         }
-        if self.all("builder").first() == Some(&"yes") {
-            builders::prepare(&minis);
+        if self.key("builder") == Some("yes") {
+            builders::prepare(place.minis());
         }
+    }
+
+    fn run(&self) {
+        let place = &*self.place();
+        self.prepare(place);
         if let Some(first) = self.section("first") {
-            minis.configure(first);
-            minis.apply();
-            minis.check_converged("before it is broken");
+            place.configure(first);
+            place.apply();
+            place.check_converged("before it is broken");
         }
-        minis.as_root(self.section("broken").unwrap());
+        match self.key("vendor") {
+            Some(what) => place.at_the_vendor(what),
+            None => drop(self.section("broken").map(|broken| place.as_root(broken))),
+        }
+        if let Some(words) = self.key("unreachable") {
+            place.check_unreachable(words);
+        }
+        if let Some(refused) = self.section("refused") {
+            place.configure(refused);
+            check_fails(&place.fleet(&["apply", "--auto-approve"]), self.key("fails").unwrap());
+        }
         let wish = self.section("wish").or_else(|| self.section("first")).unwrap();
-        minis.configure(wish);
-        let plan = minis.plan();
+        place.configure(wish);
+        let plan = place.fleet(&["plan"]).ok();
         for words in self.all("plan says") {
             assert!(plan.contains(words), "the plan does not say `{words}`: {plan}");
         }
-        let before = registrations(&minis);
-        minis.apply();
-        minis.check_converged("healed");
-        if let Some(most) = self.all("registers").first() {
-            assert!(registrations(&minis) - before <= most.parse().unwrap(), "it was registered again");
+        let findings = self.all("finding");
+        if !findings.is_empty() {
+            doctor::check_found(place.minis(), &findings);
         }
-        if let Some(healed) = self.section("healed") {
-            let said = minis.as_root(healed);
+        if let Some(words) = self.key("password fails") {
+            check_fails(&place.fleet(&["apply", "--auto-approve"]), words);
+            place.site().write("sudo", PASSWORD);
+        }
+        let before = registrations(place);
+        place.apply();
+        place.check_converged("healed");
+        if !findings.is_empty() {
+            doctor::check_well(place.minis());
+        }
+        if let Some(most) = self.key("registers") {
+            assert!(registrations(place) - before <= most.parse().unwrap(), "it was registered again");
+        }
+        self.check(place, "healed");
+        if let Some(then) = self.section("then") {
+            place.configure(then);
+            let applied = place.fleet(&["apply", "--auto-approve"]);
+            match self.key("apply fails") {
+                None => {
+                    applied.ok();
+                    place.check_converged("changed");
+                }
+                Some(words) => check_fails(&applied, words),
+            }
+            self.check(place, "kept");
+            place.configure(wish);
+            place.apply();
+            place.check_converged("in the end");
+        }
+    }
+
+    /// Root finds on the Mac what a section says.
+    fn check(&self, place: &dyn Place, section: &str) {
+        if let Some(script) = self.section(section) {
+            let said = place.as_root(&format!("set -e\n{script}"));
             assert_eq!(said.status, Some(0), "{said:?}");
         }
-        if let Some(then) = self.section("then") {
-            minis.configure(then);
-            let applied = minis.fleet(&["apply", "--auto-approve"]);
-            match self.all("apply fails")[..] {
-                [] => {
-                    applied.ok();
-                    minis.check_converged("changed");
-                }
-                [words] => {
-                    let told = applied.failed();
-                    assert!(told.contains(words), "{told}");
-                }
-                _ => panic!("`apply fails` is said once"),
-            }
-            if let Some(kept) = self.section("kept") {
-                let said = minis.as_root(kept);
-                assert_eq!(said.status, Some(0), "{said:?}");
-            }
-            minis.configure(wish);
-            minis.apply();
-            minis.check_converged("in the end");
+    }
+}
+
+/// It failed, and said so in these words.
+#[track_caller]
+fn check_fails(ran: &Ran, words: &str) {
+    let told = format!("{}{}", ran.stdout, ran.stderr);
+    assert!(ran.exit == Exit::Failed && told.contains(words), "it does not fail with `{words}`: {told}");
+}
+
+/// Where an incident happens: one Mac, and a directory with a configuration for it.
+trait Place {
+    fn site(&self) -> &Site;
+    fn configure(&self, blocks: &str);
+    fn fleet(&self, words: &[&str]) -> Ran;
+    fn as_root(&self, script: &str) -> Said;
+    fn inspect(&self) -> Json;
+
+    /// The Mac, if it is one of our own.
+    fn minis(&self) -> &Minis {
+        panic!("this takes a Mac that is not rented")
+    }
+
+    fn at_the_vendor(&self, what: &str) {
+        panic!("nobody at the vendor can {what}: the Mac is not rented")
+    }
+
+    fn apply(&self) {
+        self.fleet(&["apply", "--auto-approve"]).ok();
+    }
+
+    fn check_converged(&self, about: &str) {
+        let planned = self.fleet(&["plan"]).ok();
+        assert!(planned.contains("No changes."), "{about}: {planned}");
+    }
+
+    /// Nobody gets in, while time stands still; and somebody does, soon after a minute has gone by.
+    fn check_unreachable(&self, words: &str) {
+        let minis = self.minis();
+        let pace = minis.clock.pace();
+        minis.clock.set_pace(Pace::Manual);
+        check_fails(&self.fleet(&["plan"]), words);
+        minis.clock.set_pace(pace);
+        minis.wait(minis.clock.advance(Duration::from_secs(61)));
+        let gets_in = || minis.by_hand_within(1, "true").status == Some(0);
+        assert!((0..10).any(|_| gets_in()), "nobody gets in after a minute");
+    }
+}
+
+impl Place for Minis {
+    fn site(&self) -> &Site {
+        &self.site
+    }
+
+    fn configure(&self, blocks: &str) {
+        Minis::configure(self, blocks);
+    }
+
+    fn fleet(&self, words: &[&str]) -> Ran {
+        Minis::fleet(self, words)
+    }
+
+    fn as_root(&self, script: &str) -> Said {
+        Minis::as_root(self, script)
+    }
+
+    fn inspect(&self) -> Json {
+        Minis::inspect(self)
+    }
+
+    fn minis(&self) -> &Minis {
+        self
+    }
+}
+
+/// A Mac that asks for a password before somebody becomes root, which the connection has in the file `sudo`.
+struct Asking(Minis);
+
+impl Place for Asking {
+    fn site(&self) -> &Site {
+        &self.0.site
+    }
+
+    fn configure(&self, blocks: &str) {
+        self.0.configure_with_password(blocks);
+    }
+
+    fn fleet(&self, words: &[&str]) -> Ran {
+        self.0.fleet(words)
+    }
+
+    /// By the right password, once.
+    fn as_root(&self, script: &str) -> Said {
+        let script = script.replace('\'', r"'\''");
+        self.0.by_hand(&format!("printf '{PASSWORD}\\n' | sudo -k -S -p '' /bin/sh -c '{script}'"))
+    }
+
+    fn inspect(&self) -> Json {
+        self.0.inspect()
+    }
+
+    fn minis(&self) -> &Minis {
+        &self.0
+    }
+}
+
+/// What the slot calls its Mac at the vendor.
+const RENTED: &str = "mini-0";
+
+impl Place for Rented {
+    fn site(&self) -> &Site {
+        &self.site
+    }
+
+    fn configure(&self, blocks: &str) {
+        Rented::configure(self, blocks);
+    }
+
+    fn fleet(&self, words: &[&str]) -> Ran {
+        Rented::fleet(self, words)
+    }
+
+    fn as_root(&self, script: &str) -> Said {
+        Rented::as_root(self, RENTED, script)
+    }
+
+    fn inspect(&self) -> Json {
+        Rented::inspect(self, RENTED)["machine"]["inside"].clone()
+    }
+
+    fn at_the_vendor(&self, what: &str) {
+        match what {
+            "installs it anew" => self.reinstall(RENTED),
+            "seals the password" => self.seal(RENTED),
+            _ => panic!("`vendor: {what}` is not known"),
         }
     }
 }
 
 /// How often daemons were registered.
-fn registrations(minis: &Minis) -> u64 {
-    let items = &minis.inspect()["installation"]["background_items"];
+fn registrations(place: &dyn Place) -> u64 {
+    let items = &place.inspect()["installation"]["background_items"];
     items.as_object().unwrap().values().map(|count| count.as_u64().unwrap()).sum()
 }
 
@@ -151,6 +343,7 @@ macro_rules! incidents {
 }
 
 incidents! {
+    allow_list_pending,
     bare_ampersand,
     bootout_race,
     crash_loop,
@@ -166,24 +359,41 @@ incidents! {
     node_exporter_public,
     overwritten_in_place,
     packer_not_found,
+    packer_not_pinned,
     pf_anchor_flushed,
     pf_anchor_not_called,
     pf_block_doubled,
     pf_legacy_block,
     pf_tables_in_anchor,
     pf_tables_in_main,
+    power_reset,
     registered_too_often,
+    reinstalled_behind_our_back,
+    renamed_by_the_network,
+    resolver_not_asked,
     runner_left_over,
     runner_loaded_over_ssh,
     runner_token_refused,
+    sealed_by_the_vendor,
     sealed_password,
+    ssh_backlog,
+    ssh_guard_cuts_vms,
+    sudoers_without_effect,
     tailscale_name_taken,
     tailscale_own_tunnel,
     tailscale_state_missing,
     tart_under_vms,
     unsigned_program,
     vm_nat_lost,
+    volume_of_another,
+    wrong_sudo_password,
     xcode_missing,
+}
+
+/// The bad states that are found in some incident.
+pub(super) fn findings() -> BTreeSet<String> {
+    let scenarios = NAMES.iter().map(|name| Scenario::read(&name.replace('_', "-")));
+    scenarios.flat_map(|it| it.all("finding").into_iter().map(str::to_owned).collect::<Vec<_>>()).collect()
 }
 
 #[test]

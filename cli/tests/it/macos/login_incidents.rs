@@ -1,4 +1,5 @@
-//! Incidents of login and hardening: each from the broken host, over the plan that names it, to the empty plan.
+//! Incidents of login and hardening that take more than a file in `tests/incidents` says: each from the broken host, over the
+//! plan that names it, to the empty plan.
 
 use std::time::Duration;
 
@@ -21,26 +22,6 @@ fn says(text: &str, words: &[&str]) {
     for word in words {
         assert!(text.contains(word), "{word} in {text}");
     }
-}
-
-#[test]
-fn a_sealed_password_on_the_host() {
-    let minis = Minis::free();
-    minis.configure(&auto_login("pass word"));
-    minis.apply();
-    // Somebody wrote another password by hand, and kicked loginwindow.
-    minis.put(
-        "/etc/kcpassword",
-        [0x7d ^ b'x', 0x89, 0x52, 0x23, 0xd2, 0xbc, 0xdd, 0xea, 0xa3, 0xb9, 0x1f],
-        0o600,
-    );
-    minis.as_root("launchctl kickstart -k system/com.apple.loginwindow; sleep 30").ok();
-    assert_eq!(minis.live()["aqua"], serde_json::Value::Null);
-    says(&minis.plan(), &["the password is sealed"]);
-    minis.check_plan(&[("macos_auto_login.x", "update password trouble")]);
-    minis.apply();
-    minis.check_converged("unsealed");
-    assert_eq!(minis.live()["aqua"], 501);
 }
 
 #[test]
@@ -72,30 +53,10 @@ fn a_sealed_password_from_the_vendor() {
     minis.check_converged("with the real one");
 }
 
-#[test]
-fn loginwindow_is_gone() {
-    let minis = Minis::free();
-    minis.configure(&auto_login("pass word"));
-    minis.apply();
-    // What the runbooks of old said to do.
-    minis.as_root("killall -HUP loginwindow").ok();
-    let again = minis.as_root("killall -HUP loginwindow");
-    assert_eq!((again.status, &*again.err), (Some(1), "No matching processes were found\n"));
-    says(&minis.plan(), &["loginwindow is gone"]);
-    minis.check_plan(&[("macos_auto_login.x", "update trouble")]);
-    minis.apply();
-    minis.check_converged("it is back");
-    assert_eq!(minis.live()["aqua"], 501);
-}
-
 /// Gives the connection a password for `sudo`.
 fn with_password(minis: &Minis, password: &str) {
-    minis.configure("resource \"macos_sudoers\" \"x\" {\n  user = \"m1\"\n}");
     minis.site.write("sudo", password);
-    let identity = "identity = secret.key";
-    let text = minis.site.read(MAIN);
-    let text = text.replace(identity, &format!("{identity}\n    sudo_password = secret.sudo"));
-    minis.site.write(MAIN, &format!("secret \"sudo\" {{\n  from = \"file:sudo\"\n}}\n{text}"));
+    minis.configure_with_password("resource \"macos_sudoers\" \"x\" {\n  user = \"m1\"\n}");
 }
 
 #[test]
@@ -177,18 +138,6 @@ fn an_allow_list_that_waits_for_a_reboot() {
 }
 
 #[test]
-fn a_mac_that_the_network_renamed() {
-    let minis = Minis::free();
-    minis.configure("resource \"macos_hostname\" \"x\" {\n  name = \"mini-1\"\n}");
-    minis.apply();
-    minis.macs[0].disturb(Disturbance::DhcpName("dhcp-77".into())).unwrap();
-    says(&minis.plan(), &["dhcp-77", "mini-1"]);
-    minis.check_plan(&[("macos_hostname.x", "update name")]);
-    minis.apply();
-    minis.check_converged("its own name");
-}
-
-#[test]
 fn a_session_that_a_reboot_ended_is_made_again() {
     let minis = Minis::paced(1, Pace::Times(200.0));
     minis.let_sudo();
@@ -208,36 +157,4 @@ fn a_session_that_a_reboot_ended_is_made_again() {
     says(&minis.plan(), &["nobody is logged in at the screen"]);
     minis.apply();
     minis.check_converged("after a power failure");
-}
-
-/// The files of a module in `examples/modules`.
-fn with_module(minis: &Minis, name: &str) {
-    let directory = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/modules").join(name);
-    for entry in std::fs::read_dir(&directory).unwrap().map(Result::unwrap) {
-        let file = entry.file_name().into_string().unwrap();
-        let text = std::fs::read_to_string(entry.path()).unwrap();
-        minis.site.write(&format!("modules/{name}/{file}"), &text);
-    }
-    minis.site.fleet(["fmt", "--check", &format!("modules/{name}")]).ok();
-}
-
-#[test]
-fn a_backlog_that_the_host_clears_by_itself() {
-    let minis = Minis::paced(1, Pace::Times(200.0));
-    minis.let_sudo();
-    with_module(&minis, "ssh-reachability");
-    minis.configure("module \"ssh\" {\n  source = \"./modules/ssh-reachability\"\n}");
-    minis.apply();
-    minis.check_converged("it knocks");
-    minis.macs[0].disturb(Disturbance::FillBacklog).unwrap();
-    // Within a minute of the Mac's.
-    minis.wait(minis.clock.advance(Duration::from_secs(61)));
-    let log = minis.path("/var/log/ssh-reachability.log");
-    while std::fs::read_to_string(&log).is_ok_and(|text| text.is_empty()) {
-        std::thread::sleep(Duration::from_millis(20));
-    }
-    minis.check_converged("in again");
-    says(&minis.read("/var/log/ssh-reachability.log"), &["port 22 does not answer"]);
-    minis.destroy();
-    assert!(!minis.path("/usr/local/bin/ssh-reachability").exists());
 }

@@ -33,6 +33,8 @@ pub(crate) const CONNECTION: &str = "connection \"ssh\" {
 ";
 /// The slot of the first Mac.
 pub(crate) const SLOT: &str = "fleet.desk[0]";
+/// The password of the user.
+pub(crate) const PASSWORD: &str = "pass word";
 /// The variable that names cures which tests are to do without.
 const WITHOUT: &str = "FLEET_WITHOUT_CURE";
 /// What every boot and every start of a process makes anew.
@@ -88,9 +90,7 @@ impl Minis {
 
     /// So many Macs on which time goes by in some way.
     pub(crate) fn paced(count: u8, pace: Pace) -> Minis {
-        if let Ok(away) = std::env::var(WITHOUT) {
-            fleet_providers::cure::take_away(away.split(',').map(str::to_owned));
-        }
+        take_cures_away();
         let directory = tempfile::Builder::new().prefix("lab-").tempdir().unwrap();
         let site = Site::empty();
         let key = site.path().join("key");
@@ -190,6 +190,14 @@ impl Minis {
         );
     }
 
+    /// The same for Macs that ask for a password before somebody becomes root: the connection has it, from the file `sudo`.
+    pub(crate) fn configure_with_password(&self, blocks: &str) {
+        self.configure(blocks);
+        let (text, identity) = (self.site.read(MAIN), "identity = secret.key");
+        let text = text.replace(identity, &format!("{identity}\n    sudo_password = secret.sudo"));
+        self.site.write(MAIN, &format!("secret \"sudo\" {{\n  from = \"file:sudo\"\n}}\n{text}"));
+    }
+
     /// Runs `fleet`.
     pub(crate) fn fleet(&self, words: &[&str]) -> Ran {
         self.site.fleet_words(words)
@@ -233,11 +241,20 @@ impl Minis {
 
     /// Runs a command on the first, as its user.
     pub(crate) fn by_hand(&self, command: &str) -> Said {
+        self.over_ssh(&[], command)
+    }
+
+    /// The same by somebody who gives up when nobody answers within so many seconds.
+    pub(crate) fn by_hand_within(&self, seconds: u32, command: &str) -> Said {
+        self.over_ssh(&["-o", &format!("ConnectTimeout={seconds}")], command)
+    }
+
+    fn over_ssh(&self, options: &[&str], command: &str) -> Said {
         let mut ssh = Command::new("ssh");
         ssh.arg("-F").arg(self.site.path().join("ssh_config")).arg("-i").arg(self.site.path().join("key"));
         ssh.args(["-T", "-o", "BatchMode=yes", "-o", "StrictHostKeyChecking=no", "-o", "IdentityAgent=none"]);
         ssh.args(["-o", "UserKnownHostsFile=/dev/null", "-o", "LogLevel=ERROR", "-o", "IdentitiesOnly=yes"]);
-        Said::of(ssh.arg(address(0).to_string()).arg(command).output().unwrap())
+        Said::of(ssh.args(options).arg(address(0).to_string()).arg(command).output().unwrap())
     }
 
     /// The same as root.
@@ -270,13 +287,25 @@ impl Minis {
 
     /// All that is on the first, but for what fleet keeps for itself.
     pub(crate) fn snapshot(&self) -> Snapshot {
-        let owners = self.by_hand(
+        Snapshot::of(self.macs[0].root(), &|command| self.by_hand(command), self.live())
+    }
+
+    /// The first is as it was.
+    #[track_caller]
+    pub(crate) fn check_same(&self, before: &Snapshot, about: &str) {
+        self.snapshot().check_same(before, about);
+    }
+}
+
+impl Snapshot {
+    /// Of a Mac, by its root directory, what it says to a command, and what it knows while it is on.
+    pub(crate) fn of(root: &Path, by_hand: &dyn Fn(&str) -> Said, mut live: Json) -> Snapshot {
+        let owners = by_hand(
             "cd \"$FLEET_ROOT\" && find . -path ./private/var/tmp/fleet -prune -o -exec stat -f '%N %Su:%Sg %Sp' {} + | sort",
         );
         assert_eq!((owners.status, &*owners.err), (Some(0), ""));
-        let mut files = tree::tree(self.macs[0].root());
+        let mut files = tree::tree(root);
         files.retain(|path, _| !path.starts_with("private/var/tmp/fleet"));
-        let mut live = self.live();
         if let Some(live) = live.as_object_mut() {
             live.retain(|name, _| !VOLATILE.contains(&&**name));
         }
@@ -293,18 +322,26 @@ impl Minis {
         Snapshot { files, owners: owners.out, live }
     }
 
-    /// The first is as it was.
+    /// The same without what lies below some directories.
+    pub(crate) fn without(mut self, below: &[&str]) -> Snapshot {
+        let is_below = |path: &str| below.iter().any(|start| path.starts_with(start));
+        self.files.retain(|path, _| !is_below(path));
+        let lines = self.owners.lines().filter(|line| !is_below(line.trim_start_matches("./")));
+        self.owners = lines.map(|line| format!("{line}\n")).collect();
+        self
+    }
+
+    /// Both are the same.
     #[track_caller]
     pub(crate) fn check_same(&self, before: &Snapshot, about: &str) {
-        let after = self.snapshot();
-        tree::same(&before.files, &after.files, about);
-        assert_eq!(before.owners, after.owners, "{about}");
-        assert_eq!(before.live, after.live, "{about}");
+        tree::same(&before.files, &self.files, about);
+        assert_eq!(before.owners, self.owners, "{about}");
+        assert_eq!(before.live, self.live, "{about}");
     }
 }
 
 impl Said {
-    fn of(output: Output) -> Said {
+    pub(crate) fn of(output: Output) -> Said {
         let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
         Said { status: output.status.code(), out: text(output.stdout), err: text(output.stderr) }
     }
@@ -314,6 +351,13 @@ impl Said {
     pub(crate) fn ok(self) -> String {
         assert_eq!(self.status, Some(0), "{}{}", self.out, self.err);
         self.out
+    }
+}
+
+/// Takes the cures away that this run of the tests is to do without.
+pub(crate) fn take_cures_away() {
+    if let Ok(away) = std::env::var(WITHOUT) {
+        fleet_providers::cure::take_away(away.split(',').map(str::to_owned));
     }
 }
 
@@ -328,7 +372,7 @@ fn install(site: &Site, version: &str) -> Install {
         os_name: format!("macos-{version}"),
         os_version: version.into(),
         user: "m1".into(),
-        password: "pass word".into(),
+        password: PASSWORD.into(),
         keys: vec![site.read("key.pub").trim().to_owned()],
     }
 }

@@ -1,12 +1,15 @@
 //! Kinds on Macs of the lab, from end to end.
 //!
-//! 1. [`minis`]: Macs that are on, and a directory with a configuration for them
+//! 1. [`minis`]: Macs that are on, and a directory with a configuration for them; [`rented`]: the same with Macs that come out of
+//!    a vendor's pool
 //! 2. [`incidents`]: every known incident, from the broken host to the empty plan
 //! 3. [`launchd`]: services and signed binaries
 //! 4. [`pf`]: the packet filter
 //! 5. [`login`] and [`login_incidents`]: who is logged in, who may become root, and how a Mac is set
 //! 6. [`builders`]: Tart, Homebrew, Xcode, runners, and the modules that put them together; [`github`]: runners from both sides
 //! 7. [`tailscale`]: Tailscale, exporters, and the modules that go with them
+//! 8. [`doctor`]: the bad states that hosts are known to get into, by their names
+//! 9. [`full`]: all of it on one Mac; [`mac_ci`]: the three fleets of `examples/fleets/mac-ci`
 //!
 //! ## How a test uses them
 //!
@@ -26,13 +29,17 @@
 //! that is started anew waits for real seconds then: tests with reboots take [`Pace::Times`].
 
 pub(crate) mod builders;
+mod doctor;
+mod full;
 mod github;
 mod incidents;
 mod launchd;
 mod login;
 mod login_incidents;
+mod mac_ci;
 pub(crate) mod minis;
 mod pf;
+pub(crate) mod rented;
 mod tailscale;
 
 pub(crate) use minis::Minis;

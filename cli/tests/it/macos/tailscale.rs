@@ -47,7 +47,7 @@ fn program(minis: &Minis, name: &str, lines: &str) {
 /// A Mac that has what is needed, and nothing done.
 fn fresh() -> Minis {
     let minis = Minis::free();
-    builders::pack(&minis, "build/tailscale.tar.gz", &archive::tailscale("1.96.5"));
+    builders::pack(&minis.site, "build/tailscale.tar.gz", &archive::tailscale("1.96.5"));
     program(&minis, "node_exporter", "version=1.8.2");
     minis
 }
@@ -225,8 +225,8 @@ fn what_may_cut_its_own_tunnel_is_refused() {
 #[test]
 fn modules_that_are_off_leave_nothing() {
     let minis = fresh();
-    builders::copy_module(&minis, "log-shipper");
-    builders::copy_module(&minis, "node-exporter");
+    builders::copy_module(&minis.site, "log-shipper");
+    builders::copy_module(&minis.site, "node-exporter");
     program(&minis, "log-shipper", "version=1");
     fs::create_dir_all(minis.path("/usr/local/bin")).unwrap();
     for log in ["tailscaled", "fleet-node-exporter", "log-shipper"] {

@@ -9,8 +9,8 @@ use proptest::sample::select;
 use pulldown_cmark::{Event, Parser, Tag};
 
 use crate::document::{
-    Action, Attributes, Because, Change, Deferred, Document, Drift, FORMAT, Goal, Header, LeftOut, Options,
-    Output, Place, Reason, Shown, Step, Warning, saved,
+    Action, Attributes, Because, By, Change, Deferred, Document, Drift, FORMAT, Finding, Goal, Header,
+    LeftOut, Options, Output, Place, Reason, Shown, Step, Warning, saved,
 };
 use crate::render::markdown::{GITHUB_LIMIT, length, within};
 use crate::render::{Colour, json, markdown, text};
@@ -153,6 +153,22 @@ fn warning() -> impl Strategy<Value = Warning> {
         .prop_map(|(summary, detail, address, at, help)| Warning { summary, detail, address, at, help })
 }
 
+fn finding() -> impl Strategy<Value = Finding> {
+    let by = (select(vec![By::Apply, By::Person]), option::of(string()), any::<bool>());
+    (string(), option::of(string()), string(), string(), string(), by).prop_map(
+        |(name, host, address, evidence, cure, (by, kind, planned))| Finding {
+            name,
+            host,
+            address,
+            evidence,
+            cure,
+            by,
+            kind,
+            planned,
+        },
+    )
+}
+
 fn documents() -> impl Strategy<Value = Document> {
     let goal = select(vec![Goal::Converge, Goal::Converge, Goal::Destroy, Goal::RefreshOnly]);
     let header = (string(), string(), string(), any::<bool>());
@@ -160,10 +176,11 @@ fn documents() -> impl Strategy<Value = Document> {
     let output = output.prop_map(|(name, before, after)| Output { name, before, after });
     let deferred = (string(), option::of(string()));
     let deferred = deferred.prop_map(|(address, awaits)| Deferred { address, awaits });
-    let lists = (vec(deferred, 0..3), vec(left_out(), 0..6), vec(output, 0..3), vec(warning(), 0..2));
+    let warned = (vec(warning(), 0..2), vec(finding(), 0..3));
+    let lists = (vec(deferred, 0..3), vec(left_out(), 0..6), vec(output, 0..3), warned);
     (goal, header, vec(step(), 0..6), lists, 0..3_usize, 0..9_usize).prop_map(
         |(goal, (fleet, planned_at, configuration, without_looking), steps, lists, extra_rounds, keep)| {
-            let (deferred, left_out, outputs, warnings) = lists;
+            let (deferred, left_out, outputs, (warnings, findings)) = lists;
             let options = Options { without_looking, ..Options::default() };
             let header = Header { fleet, planned_at, configuration, options, ..Header::default() };
             let mut document = Document {
@@ -175,6 +192,7 @@ fn documents() -> impl Strategy<Value = Document> {
                 left_out,
                 outputs,
                 warnings,
+                findings,
                 extra_rounds,
                 ..Document::default()
             };

@@ -1,4 +1,10 @@
-//! What lies in the archives that Tart, Homebrew, Tailscale and the agent of GitHub Actions are published as.
+//! What lies in the archives that Tart, Homebrew, Tailscale and the agent of GitHub Actions are published as, and what an image with
+//! Xcode has.
+
+use std::io;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::Command;
 
 use crate::mac::launchd::signature::sign;
 
@@ -11,6 +17,51 @@ fn program(version: &str, name: &str) -> Vec<u8> {
 
 fn script(text: &str) -> Vec<u8> {
     text.as_bytes().to_vec()
+}
+
+/// Puts files below a directory.
+///
+/// # Errors
+///
+/// If they cannot be written.
+pub fn put(directory: &Path, files: &[Packed]) -> io::Result<()> {
+    for (path, mode, content) in files {
+        let place = directory.join(path);
+        std::fs::create_dir_all(place.parent().unwrap_or(directory))?;
+        std::fs::write(&place, content)?;
+        std::fs::set_permissions(place, std::fs::Permissions::from_mode(*mode))?;
+    }
+    Ok(())
+}
+
+/// Makes an archive of files.
+///
+/// # Errors
+///
+/// If it cannot be written, or there is no `tar`.
+pub fn pack(archive: &Path, files: &[Packed]) -> io::Result<()> {
+    let directory = tempfile::tempdir()?;
+    put(directory.path(), files)?;
+    let mut tar = Command::new("tar");
+    tar.arg("-czf").arg(archive).arg("-C").arg(directory.path());
+    for entry in std::fs::read_dir(directory.path())? {
+        tar.arg(entry?.file_name());
+    }
+    let status = tar.status()?;
+    if status.success() { Ok(()) } else { Err(io::Error::other(format!("`tar` ended with {status}"))) }
+}
+
+/// What a Mac has whose image comes with Xcode, below its root directory.
+#[must_use]
+pub fn xcode(version: &str) -> Vec<Packed> {
+    let list = format!(
+        "<plist version=\"1.0\"><dict><key>CFBundleShortVersionString</key><string>{version}</string></dict></plist>"
+    );
+    let contents = "Applications/Xcode.app/Contents";
+    vec![
+        (format!("{contents}/version.plist"), 0o644, list.into_bytes()),
+        (format!("{contents}/Developer/usr/bin/xcodebuild"), 0o755, program(version, "com.apple.xcodebuild")),
+    ]
 }
 
 /// `tart.tar.gz`: a bundle.

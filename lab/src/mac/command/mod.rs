@@ -14,7 +14,6 @@ use std::io::{self, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use super::Mac;
 use super::disk::{ADMIN, GROUPS, STAFF};
@@ -124,6 +123,7 @@ const COMMANDS: &[(&str, Run)] = &[
     ("ifconfig", network::ifconfig),
     ("kill", process::kill),
     ("killall", killall::killall),
+    ("lab-disturb", power::disturb),
     ("lab-job", builders::job),
     ("lab-live", system::live),
     ("lab-owner", refined::owner),
@@ -182,7 +182,7 @@ pub(super) fn write_script(path: &Path, script: &str) -> io::Result<()> {
 
 /// Carries out a call.
 pub(super) fn carry_out(mut call: Call) -> Done {
-    call.mac.counts.calls.fetch_add(1, Ordering::Relaxed);
+    call.mac.called();
     let known = COMMANDS.iter().find(|(name, _)| *name == call.name);
     let run = known.map_or(refined::refined as Run, |(_, run)| *run);
     match run(&mut call) {

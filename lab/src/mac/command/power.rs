@@ -1,6 +1,7 @@
-//! `shutdown` and `reboot`.
+//! `shutdown` and `reboot`; and what happens to a Mac that nobody there has done on purpose.
 
 use super::{Call, Done, Failure, Outcome};
+use crate::machine::{Disturbance, Machine as _};
 
 pub(super) fn shutdown(call: &mut Call) -> Outcome {
     let usage = "usage: shutdown [-] [-h [-u] [-n] | -r [-n] | -s | -k] time [warning-message ...]";
@@ -29,5 +30,18 @@ pub(super) fn reboot(call: &mut Call) -> Outcome {
         return Err(call.failure("Operation not permitted"));
     }
     call.mac.shut_down(true);
+    Ok(Done::Exit(0))
+}
+
+/// `lab-disturb backlog|hang-up|dhcp-name NAME`: lets something happen to this Mac.
+pub(super) fn disturb(call: &mut Call) -> Outcome {
+    let words = call.texts();
+    let disturbance = match words.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        ["backlog"] => Disturbance::FillBacklog,
+        ["hang-up"] => Disturbance::HangUp,
+        ["dhcp-name", name] => Disturbance::DhcpName(name.to_owned()),
+        _ => return Err(call.failure("`backlog`, `hang-up` or `dhcp-name NAME` is needed")),
+    };
+    call.mac.disturb(disturbance).map_err(|failed| call.failure(&failed.to_string()))?;
     Ok(Done::Exit(0))
 }

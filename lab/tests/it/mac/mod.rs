@@ -10,6 +10,7 @@
 //! 8. [`pf`]: the packet filter and its incidents
 //! 9. [`builders`]: Tart, Homebrew, Xcode, and the agent of GitHub Actions
 //! 10. [`tailscale`]: Tailscale and exporters
+//! 11. [`watched`]: what is counted, and happens at the right moment
 
 mod builders;
 mod commands;
@@ -23,4 +24,5 @@ mod login_settings;
 mod pf;
 mod session;
 mod tailscale;
+mod watched;
 mod world;

@@ -24,12 +24,14 @@ pub fn take_away(names: impl IntoIterator<Item = String>) {
 }
 
 /// Whether a cure is there.
-pub(crate) fn is_there(name: &str) -> bool {
+#[must_use]
+pub fn is_there(name: &str) -> bool {
     AWAY.get().is_none_or(|away| !away.contains(name))
 }
 
 /// A procedure with the cures that are there.
-pub(crate) fn procedure(text: &'static str) -> &'static str {
+#[must_use]
+pub fn procedure(text: &'static str) -> &'static str {
     match AWAY.get() {
         Some(away) if away.iter().any(|name| text.contains(&format!("# cure {name}\n"))) => {
             // Only tests come here, and each for one procedure or two.
@@ -37,6 +39,12 @@ pub(crate) fn procedure(text: &'static str) -> &'static str {
         }
         _ => text,
     }
+}
+
+/// The same for a text that a test has read, such as a script of a module.
+#[must_use]
+pub fn script(text: &str) -> String {
+    AWAY.get().map_or_else(|| text.to_owned(), |away| without(text, away))
 }
 
 /// The text without some cures.

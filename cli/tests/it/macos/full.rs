@@ -1,0 +1,242 @@
+//! A Mac with everything on it: the baseline, Tart, a node of Kubernetes and a builder of images. What holds for one thing
+//! at a time must hold for all of them together.
+//!
+//! 1. a plan is one round trip, and both shells are asked at once
+//! 2. wherever the connection is cut or fleet is killed on the way, the next apply converges
+//! 3. destroy leaves the Mac as it was
+
+use std::process::Stdio;
+use std::sync::mpsc;
+
+use fleet_lab::clock::Pace;
+use fleet_lab::mac::sign;
+use rustix::process::{Pid, Signal, kill_process};
+
+use super::Minis;
+use super::builders::{self, copy_module};
+use super::minis::PASSWORD;
+use crate::kills::{each, is_full, tell};
+
+/// What is on the Mac.
+const EVERYTHING: &str = "  module \"baseline\" {
+    source      = \"./modules/mac-baseline\"
+    name        = \"mini\"
+    password    = sensitive(\"pass word\")
+    reaches     = { services = \"10.128.0.0/12\", names = \"10.128.0.10\", private_network = \"172.16.0.0/22\" }
+    vlan        = 1234
+    cache       = { name = \"runner-cache\", quota_gib = 40 }
+    ssh_allowed = [\"198.51.100.0/24\"]
+    reboot      = false
+  }
+
+  resource \"macos_tart\" \"this\" {
+    version       = \"2.32.1\"
+    source        = \"tart.tar.gz\"
+    source_sha256 = filesha256(\"tart.tar.gz\")
+  }
+
+  resource \"macos_resolver\" \"tailnet\" {
+    domain      = \"ts.net\"
+    nameservers = [\"100.100.100.100\"]
+  }
+
+  module \"node\" {
+    source               = \"./modules/tart-kubelet\"
+    node_name            = \"mini\"
+    binary               = \"build/tart-kubelet\"
+    binary_sha256        = filesha256(\"build/tart-kubelet\")
+    kubeconfig           = secret.token
+    provider_id          = \"scaleway://fr-par-1/1\"
+    disable_vm_gc        = true
+    runner_cache_root    = module.baseline.cache
+    cache_volume_cap_gib = 28
+    cache_volume_cas_gib = 16
+  }
+
+  module \"builder\" {
+    source      = \"./modules/github-runner\"
+    name        = \"mini\"
+    url         = \"https://github.com/example\"
+    token       = secret.token
+    runner      = { version = \"2.336.0\", source = \"actions-runner-osx-arm64.tar.gz\", sha256 = filesha256(\"actions-runner-osx-arm64.tar.gz\") }
+    homebrew    = { source = \"homebrew.tar.gz\", sha256 = filesha256(\"homebrew.tar.gz\") }
+    build_cache = { path = \"/opt/build-cache\", variable = \"BUILD_CACHE\" }
+  }
+";
+
+/// What stays when everything goes: logs of services, a licence that was accepted, a directory around others, and the file
+/// that a line was added to.
+pub(super) const STAYS: [&str; 5] = [
+    "private/var/log/",
+    "Users/m1/Library/Logs/",
+    "Library/Preferences/com.apple.dt.Xcode.plist",
+    "private/var/lib",
+    "private/etc/zshenv",
+];
+
+/// A Mac on which nothing of it is there yet.
+fn bare() -> Minis {
+    let minis = Minis::paced(1, Pace::Skipping);
+    minis.site.write("sudo", PASSWORD);
+    builders::supply(&minis);
+    for directory in ["usr/local/bin", "usr/local/lib", "usr/local"] {
+        std::fs::remove_dir(minis.path(directory)).unwrap();
+    }
+    for module in ["mac-baseline", "ssh-reachability", "tart-kubelet", "github-runner"] {
+        copy_module(&minis.site, module);
+    }
+    std::fs::create_dir_all(minis.site.path().join("build")).unwrap();
+    let program = sign(b"#!lab-program\nversion=1\nlistens=8081\nneeds=/var/lib/tart-userdata\n", "a.out");
+    std::fs::write(minis.site.path().join("build/tart-kubelet"), program).unwrap();
+    minis.configure_with_password(EVERYTHING);
+    minis
+}
+
+fn count(minis: &Minis, name: &str) -> u64 {
+    minis.inspect()[name].as_u64().unwrap()
+}
+
+#[test]
+fn a_plan_of_everything_is_one_round_trip() {
+    let minis = bare();
+    let n_things = minis.steps().len();
+    assert!(n_things >= 30, "{n_things}");
+    minis.apply();
+    let cost = |work: &dyn Fn()| {
+        let names = ["logins", "commands_over_ssh", "turns_over_ssh"];
+        let before = names.map(|name| count(&minis, name));
+        work();
+        let after = names.map(|name| count(&minis, name));
+        [0, 1, 2].map(|at| after[at] - before[at])
+    };
+    let plan = cost(&|| minis.check_converged("all of it"));
+    tell(&format!("{n_things} things on one Mac: logins, commands and turns of a plan: {plan:?}"));
+    // One connection; a shell of the user and one of root, each of which is asked once.
+    assert_eq!(plan, [1, 2, 2]);
+}
+
+#[test]
+fn both_shells_are_asked_at_once() {
+    // Whoever waited for the answer of one before asking the other would wait for ever.
+    for (user, root) in [("waits", "goes"), ("goes", "waits")] {
+        let minis = Minis::free();
+        let read = |what: &str| match what {
+            "goes" => ": >\"$FLEET_ROOT/private/tmp/asked\"",
+            _ => "until [ -e \"$FLEET_ROOT/private/tmp/asked\" ]; do sleep 1; done",
+        };
+        minis.configure(&format!(
+            "  resource \"host_command\" \"user\" {{\n    read  = {:?}\n    apply = \":\"\n  }}\n
+  resource \"host_command\" \"root\" {{\n    read  = {:?}\n    apply = \":\"\n    sudo  = true\n  }}\n",
+            read(user),
+            read(root)
+        ));
+        minis.plan();
+    }
+}
+
+#[test]
+fn nothing_is_left_of_everything() {
+    let minis = bare();
+    let before = minis.snapshot();
+    minis.apply();
+    minis.check_converged("made");
+    minis.destroy();
+    minis.snapshot().without(&STAYS).check_same(&before.clone().without(&STAYS), "destroyed");
+}
+
+/// How a run ends before it is done.
+#[derive(Clone, Copy, Debug)]
+enum End {
+    /// All connections are cut, and fleet goes on as it can.
+    Cut,
+    /// fleet is killed.
+    Killed,
+}
+
+/// Lets something happen at a call of a command on the Mac while fleet does something; then fleet does it again, and is
+/// done with it. Says whether it came to that call.
+fn interrupted(command: &str, number: u64, end: End) -> bool {
+    let minis = bare();
+    let before = minis.snapshot();
+    if command == "destroy" {
+        minis.apply();
+    }
+    let story = format!("{end:?} at call {number} of {command}");
+    let (reached, is_reached) = mpsc::channel();
+    match end {
+        End::Cut => {
+            minis.macs[0].at_call(number, move |mac| {
+                mac.cut_connections();
+                reached.send(()).unwrap();
+            });
+            // It may fail or find its way.
+            minis.fleet(&[command, "--auto-approve"]);
+        }
+        End::Killed => {
+            let (started, is_started) = mpsc::channel();
+            minis.macs[0].at_call(number, move |_| {
+                kill_process(is_started.recv().unwrap(), Signal::KILL).unwrap();
+                reached.send(()).unwrap();
+            });
+            let mut fleet = minis.site.command_with_path([command, "--auto-approve"]);
+            let mut fleet = fleet.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+            started.send(Pid::from_child(&fleet)).unwrap();
+            fleet.wait().unwrap();
+        }
+    }
+    let was_reached = is_reached.try_recv().is_ok();
+    let again = minis.fleet(&[command, "--auto-approve"]);
+    assert_eq!(again.exit, fleet_cli::Exit::Done, "{story}: {}{}", again.stdout, again.stderr);
+    if command == "apply" {
+        minis.check_converged(&story);
+    } else {
+        minis.snapshot().without(&STAYS).check_same(&before.clone().without(&STAYS), &story);
+    }
+    was_reached
+}
+
+/// How many calls of commands something takes that nobody interrupts.
+fn n_calls(command: &str) -> u64 {
+    let minis = bare();
+    if command == "destroy" {
+        minis.apply();
+    }
+    let before = minis.macs[0].calls();
+    minis.fleet(&[command, "--auto-approve"]).ok();
+    minis.macs[0].calls() - before
+}
+
+/// Interrupts at every call, or at some if there is no time for all.
+fn interrupt_everywhere(command: &str, end: End, some: u64) {
+    let all = n_calls(command);
+    let points: Vec<u64> = match is_full() {
+        true => (1..=all).collect(),
+        // Spread over the run, and not all at the beginnings of parts.
+        false => (0..some).map(|at| (2 * at + 1) * all / (2 * some) + 1).collect(),
+    };
+    let reached = each(points.len(), 2, |at| interrupted(command, points[at], end));
+    let n_reached = reached.iter().filter(|reached| **reached).count();
+    tell(&format!("{end:?} during {command}: {} of {all} points, {n_reached} came to be", points.len()));
+    // Steps run side by side, so that the last few calls may come in another number.
+    assert!(n_reached * 10 >= points.len() * 9, "{n_reached} of {}", points.len());
+}
+
+#[test]
+fn wherever_the_connection_is_cut_the_next_apply_converges() {
+    interrupt_everywhere("apply", End::Cut, 3);
+}
+
+#[test]
+fn wherever_it_is_killed_the_next_apply_converges() {
+    interrupt_everywhere("apply", End::Killed, 3);
+}
+
+#[test]
+fn wherever_the_connection_is_cut_the_next_destroy_leaves_nothing() {
+    interrupt_everywhere("destroy", End::Cut, 2);
+}
+
+#[test]
+fn wherever_it_is_killed_the_next_destroy_leaves_nothing() {
+    interrupt_everywhere("destroy", End::Killed, 2);
+}

@@ -1,0 +1,190 @@
+# Mac minis for CI, in three fleets that share one pool: nodes of Kubernetes whose Pods are VMs, such nodes for the jobs of
+# others, and builders that bake the images of those VMs. See README.md.
+
+# Whose machines these are comes from SCW_SECRET_KEY and SCW_DEFAULT_PROJECT_ID.
+provider "scaleway" {}
+
+secret "key" {
+  from = "file:${var.key}"
+}
+
+secret "kubeconfig" {
+  from = "file:${var.kubeconfig}"
+}
+
+secret "github_token" {
+  from = "file:${var.github_token}"
+}
+
+# Scaleway puts the keys of the project on a machine when it is installed, and never again: so this comes first.
+resource "scaleway_ssh_key" "fleet" {
+  name       = "ci-${var.env}"
+  public_key = file("${var.key}.pub")
+}
+
+# One pool for all: a machine that one fleet gives back is the next one's.
+pool "scaleway" "minis" {
+  zone      = "fr-par-1"
+  prefix    = "pool-" # a machine with such a name is free
+  type      = "M2-L"
+  os_family = "Tahoe"
+  min_free  = 1 # a plan that leaves fewer says so
+  ssh_keys  = [scaleway_ssh_key.fleet]
+
+  settle         = var.times.settle
+  delay          = var.times.delay
+  check_lifetime = var.times.check_lifetime
+  hold           = var.times.hold
+  poll           = var.times.poll
+
+  return {
+    method   = var.return_method
+    deadline = "45m"
+  }
+}
+
+# Nodes for services of our own, whose Pods are VMs.
+fleet "macos" {
+  pool     = pool.minis
+  size     = var.sizes.macos
+  hostname = "${var.env}-macos-${host.key}"
+
+  connection "ssh" {
+    user     = "m1"
+    identity = secret.key
+    config   = var.ssh_config
+  }
+
+  # The vendor may keep the password to itself: then it is null, and what is on the Mac stays.
+  data "scaleway_credentials" "this" {
+    server = host.provider_id
+  }
+
+  module "baseline" {
+    source   = "../../modules/mac-baseline"
+    name     = host.name
+    password = data.scaleway_credentials.this.password
+    reaches  = var.reaches
+  }
+
+  resource "macos_tart" "this" {
+    version       = var.tart.version
+    source        = var.tart.source
+    source_sha256 = filesha256(var.tart.source)
+  }
+
+  module "node" {
+    source        = "../../modules/tart-kubelet"
+    node_name     = host.name
+    binary        = var.tart_kubelet
+    binary_sha256 = filesha256(var.tart_kubelet)
+    kubeconfig    = secret.kubeconfig
+    node_labels   = { "example.org/fleet" = "macos" }
+    provider_id   = host.provider_id
+  }
+}
+
+# Nodes for the jobs of others: one VM each, with a cache that cannot fill the disk.
+fleet "runners" {
+  pool     = pool.minis
+  size     = var.sizes.runners
+  hostname = "${var.env}-runner-${host.key}"
+
+  connection "ssh" {
+    user     = "m1"
+    identity = secret.key
+    config   = var.ssh_config
+  }
+
+  data "scaleway_credentials" "this" {
+    server = host.provider_id
+  }
+
+  module "baseline" {
+    source   = "../../modules/mac-baseline"
+    name     = host.name
+    password = data.scaleway_credentials.this.password
+    reaches  = var.reaches
+    cache    = { name = "runner-cache", quota_gib = var.cache.quota_gib }
+  }
+
+  resource "macos_tart" "this" {
+    version       = var.tart.version
+    source        = var.tart.source
+    source_sha256 = filesha256(var.tart.source)
+  }
+
+  module "node" {
+    source               = "../../modules/tart-kubelet"
+    node_name            = host.name
+    binary               = var.tart_kubelet
+    binary_sha256        = filesha256(var.tart_kubelet)
+    kubeconfig           = secret.kubeconfig
+    node_labels          = { "example.org/fleet" = "runners" }
+    provider_id          = host.provider_id
+    runner_cache_root    = module.baseline.cache
+    cache_volume_cap_gib = var.cache.cap_gib
+    cache_volume_cas_gib = var.cache.cas_gib
+  }
+}
+
+# Macs that bake images of VMs, as jobs of GitHub Actions. Their labels count for the whole organisation: where another
+# environment has builders as well, it takes the jobs of this one.
+fleet "builders" {
+  pool     = pool.minis
+  size     = var.sizes.builders
+  hostname = "${var.env}-builder-${host.key}"
+
+  connection "ssh" {
+    user     = "m1"
+    identity = secret.key
+    config   = var.ssh_config
+  }
+
+  data "scaleway_credentials" "this" {
+    server = host.provider_id
+  }
+
+  module "baseline" {
+    source   = "../../modules/mac-baseline"
+    name     = host.name
+    password = data.scaleway_credentials.this.password
+    reaches  = var.reaches
+  }
+
+  resource "macos_tart" "this" {
+    version       = var.tart.version
+    source        = var.tart.source
+    source_sha256 = filesha256(var.tart.source)
+  }
+
+  module "node" {
+    source        = "../../modules/tart-kubelet"
+    node_name     = host.name
+    binary        = var.tart_kubelet
+    binary_sha256 = filesha256(var.tart_kubelet)
+    kubeconfig    = secret.kubeconfig
+    node_labels   = { "example.org/fleet" = "builders" }
+    provider_id   = host.provider_id
+    disable_vm_gc = true # an image that is being baked is a VM without a Pod
+  }
+
+  module "runner" {
+    source      = "../../modules/github-runner"
+    name        = host.name
+    url         = var.github_url
+    token       = secret.github_token
+    runner      = { version = var.runner.version, source = var.runner.source, sha256 = filesha256(var.runner.source) }
+    homebrew    = { source = var.homebrew, sha256 = filesha256(var.homebrew) }
+    build_cache = { path = "/opt/build-cache", variable = "BUILD_CACHE" }
+  }
+}
+
+output "hosts" {
+  description = "All Macs, and where they are"
+  value = merge(
+    { for slot in fleet.macos : slot.host.name => slot.host.address },
+    { for slot in fleet.runners : slot.host.name => slot.host.address },
+    { for slot in fleet.builders : slot.host.name => slot.host.address },
+  )
+}

@@ -1,0 +1,100 @@
+# What differs between environments, and what is not part of the configuration. `staging.vars.hcl` and its siblings give it.
+
+variable "env" {
+  description = "Which environment this is; part of every host's name"
+  type        = string
+}
+
+variable "sizes" {
+  description = "How many Macs each fleet has"
+  type        = object({ macos = number, runners = number, builders = number })
+}
+
+variable "reaches" {
+  description = "What VMs may reach of the private networks; see modules/mac-baseline"
+  type        = object({ services = optional(string), names = optional(string), private_network = optional(string) })
+  default     = {}
+}
+
+variable "cache" {
+  description = "The volume for the caches of runners: how large it may grow, and how much of it one job may keep"
+  type        = object({ quota_gib = number, cap_gib = number, cas_gib = number })
+}
+
+variable "key" {
+  description = "The private key that fleet logs in with; the public one lies beside it"
+  type        = string
+  default     = "~/.ssh/fleet_ed25519"
+}
+
+variable "kubeconfig" {
+  description = "A file with what nodes reach the cluster by"
+  type        = string
+  default     = "secrets/kubeconfig"
+}
+
+variable "github_url" {
+  description = "Where builders are registered"
+  type        = string
+  default     = "https://github.com/example"
+}
+
+variable "github_token" {
+  description = "A file with a registration token, which GitHub gives for an hour. It is used only to register"
+  type        = string
+  default     = "secrets/github-token"
+}
+
+variable "tart" {
+  description = "Tart: its version, and the archive of the release"
+  type        = object({ version = string, source = string })
+  default     = { version = "2.32.1", source = "artifacts/tart.tar.gz" }
+}
+
+variable "tart_kubelet" {
+  description = "The agent that makes a Mac a node"
+  type        = string
+  default     = "artifacts/tart-kubelet"
+}
+
+variable "runner" {
+  description = "The agent of GitHub Actions: its version, and the archive of the release"
+  type        = object({ version = string, source = string })
+  default     = { version = "2.336.0", source = "artifacts/actions-runner-osx-arm64.tar.gz" }
+}
+
+variable "homebrew" {
+  description = "An archive of Homebrew"
+  type        = string
+  default     = "artifacts/homebrew.tar.gz"
+}
+
+variable "return_method" {
+  description = "How a Mac is made clean before the next one has it: `reinstall`, or `scrub`"
+  type        = string
+  default     = "reinstall"
+}
+
+variable "ssh_config" {
+  description = "The file to be read in the place of ~/.ssh/config"
+  type        = string
+  default     = null
+}
+
+variable "times" {
+  description = "How long the vendor may lag behind, and how long fleet waits for it; see docs/pool.md"
+  type = object({
+    settle         = string
+    delay          = string
+    check_lifetime = string
+    hold           = string
+    poll           = string
+  })
+  default = {
+    settle         = "30s"
+    delay          = "30s"
+    check_lifetime = "5s"
+    hold           = "60s"
+    poll           = "5s"
+  }
+}

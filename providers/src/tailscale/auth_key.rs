@@ -131,7 +131,7 @@ impl ApiKind for AuthKey {
         let listed = list(reader).await;
         let answer = |at: At<AuthKey>| {
             let found = find(listed.as_ref().map_err(Clone::clone)?, &at);
-            if let Some(ends) = found.as_ref().and_then(|found| ends_soon(found)) {
+            if let Some(ends) = found.as_ref().and_then(ends_soon) {
                 reader.warn(ends);
             }
             Ok(found)

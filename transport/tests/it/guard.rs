@@ -27,6 +27,16 @@ fn whole(server: &Sshd, root: &Path) -> Reach {
     Reach { root: String::new(), ledger, confirm_within: Duration::from_secs(4), ..over(server, root) }
 }
 
+/// A way to this machine itself: nothing below another root could cut it off.
+fn here(root: &Path) -> Reach {
+    let ledger = root.join("ledger").to_str().unwrap().to_owned();
+    Reach { root: String::new(), ledger, ..reach(root) }
+}
+
+fn put(path: &Path, content: &[u8]) -> Act {
+    write(path.to_str().unwrap(), content)
+}
+
 async fn claimed(channels: &Channels, reach: &Reach) -> std::sync::Arc<dyn HostWriter> {
     let writer = channels.writer(reach, &holder(1));
     let claims = fleet_engine::host::step::Claim {
@@ -193,27 +203,25 @@ async fn a_host_whose_fleet_was_killed_undoes_it_by_itself() {
 async fn who_comes_after_a_run_that_was_killed_finds_what_was_there_before() {
     let root = tempfile::tempdir().unwrap();
     let root = root.path();
-    let reach = Reach { confirm_within: Duration::from_secs(4), ..reach(root) };
+    let reach = Reach { confirm_within: Duration::from_secs(4), ..here(root) };
     let (kept, started) = (root.join("kept"), root.join("started"));
     fs::write(&kept, "old").unwrap();
     let fleet = tokio::runtime::Runtime::new().unwrap();
     let way = reach.clone();
     let step = script(&format!("echo new >'{}'; touch '{}'; sleep 30", kept.display(), started.display()));
-    let step = guarded(vec![step], &[Path::new("/kept")], Probe::new());
+    let step = guarded(vec![step], &[&kept], Probe::new());
     drop(fleet.spawn(async move {
         let channels = Channels::new(&Options::default());
-        let writer = channels.writer(&way, &holder(1));
-        writer.work(claim()).await.unwrap();
-        writer.work(step).await
+        claimed(&channels, &way).await.work(step).await
     }));
     until(|| started.exists()).await;
     fleet.shutdown_background();
     assert_eq!(text(&kept), "new\n");
     let channels = Channels::new(&Options::default());
     let writer = channels.writer(&reach, &holder(2));
-    let other = guarded(vec![write("/other", b"")], &[Path::new("/other")], Probe::new());
-    writer.work(other).await.unwrap();
-    assert_eq!((text(&kept), root.join("other").exists()), ("old".to_owned(), true));
+    let other = root.join("other");
+    writer.work(guarded(vec![put(&other, b"")], &[&other], Probe::new())).await.unwrap();
+    assert_eq!((text(&kept), other.exists()), ("old".to_owned(), true));
     channels.close().await;
 }
 
@@ -221,15 +229,15 @@ async fn who_comes_after_a_run_that_was_killed_finds_what_was_there_before() {
 async fn who_watched_over_one_change_does_not_touch_the_next() {
     let root = tempfile::tempdir().unwrap();
     let root = root.path();
-    let reach = Reach { confirm_within: Duration::from_secs(2), ..reach(root) };
+    let reach = Reach { confirm_within: Duration::from_secs(2), ..here(root) };
     let channels = Channels::new(&Options::default());
-    let writer = channels.writer(&reach, &holder(1));
-    writer.work(claim()).await.unwrap();
-    writer.work(guarded(vec![write("/a", b"a")], &[Path::new("/a")], Probe::new())).await.unwrap();
-    let mut next = guarded(vec![write("/b", b"b"), script("sleep 5")], &[Path::new("/b")], Probe::new());
+    let writer = claimed(&channels, &reach).await;
+    let (a, b) = (root.join("a"), root.join("b"));
+    writer.work(guarded(vec![put(&a, b"a")], &[&a], Probe::new())).await.unwrap();
+    let mut next = guarded(vec![put(&b, b"b"), script("sleep 5")], &[&b], Probe::new());
     next.revert.as_mut().unwrap().takes = Duration::from_secs(60);
     writer.work(next).await.unwrap();
-    assert_eq!((text(&root.join("a")), text(&root.join("b"))), ("a".to_owned(), "b".to_owned()));
+    assert_eq!((text(&a), text(&b)), ("a".to_owned(), "b".to_owned()));
     channels.close().await;
 }
 
@@ -237,17 +245,17 @@ async fn who_watched_over_one_change_does_not_touch_the_next() {
 async fn a_change_is_undone_although_its_watcher_was_killed() {
     let root = tempfile::tempdir().unwrap();
     let root = root.path();
-    let reach = reach(root);
+    let reach = here(root);
     let channels = Channels::new(&Options::default());
-    let writer = channels.writer(&reach, &holder(1));
-    writer.work(claim()).await.unwrap();
-    fs::write(root.join("a"), "old").unwrap();
-    let guard = format!("{}{}.guard", root.display(), reach.ledger);
+    let writer = claimed(&channels, &reach).await;
+    let a = root.join("a");
+    fs::write(&a, "old").unwrap();
+    let guard = format!("{}.guard", reach.ledger);
     let kill = script(&format!("kill -KILL \"$(cat '{guard}/watcher')\"; exit 3"));
-    let acts = vec![write("/a", b"new"), kill];
-    let error = writer.work(guarded(acts, &[Path::new("/a")], Probe::new())).await.unwrap_err();
+    let acts = vec![put(&a, b"new"), kill];
+    let error = writer.work(guarded(acts, &[&a], Probe::new())).await.unwrap_err();
     check_undone(&error);
-    assert_eq!((text(&root.join("a")), Path::new(&guard).exists()), ("old".to_owned(), false));
+    assert_eq!((text(&a), Path::new(&guard).exists()), ("old".to_owned(), false));
     channels.close().await;
 }
 
@@ -256,21 +264,34 @@ async fn a_step_that_fails_is_undone_at_once() {
     let root = tempfile::tempdir().unwrap();
     let root = root.path();
     let channels = Channels::new(&Options::default());
-    let writer = channels.writer(&reach(root), &holder(1));
-    writer.work(claim()).await.unwrap();
-    fs::write(root.join("a"), "old").unwrap();
-    let acts = vec![write("/a", b"new"), write("/b", b"new"), script("echo 'it is no use' >&2; exit 3")];
-    let error =
-        writer.work(guarded(acts, &[Path::new("/a"), Path::new("/b")], Probe::new())).await.unwrap_err();
+    let writer = claimed(&channels, &here(root)).await;
+    let (a, b) = (root.join("a"), root.join("b"));
+    fs::write(&a, "old").unwrap();
+    let acts = vec![put(&a, b"new"), put(&b, b"new"), script("echo 'it is no use' >&2; exit 3")];
+    let error = writer.work(guarded(acts, &[&a, &b], Probe::new())).await.unwrap_err();
     check_undone(&error);
     assert!(error.message.contains("it is no use"), "{error:?}");
-    assert_eq!((text(&root.join("a")), root.join("b").exists()), ("old".to_owned(), false));
+    assert_eq!((text(&a), b.exists()), ("old".to_owned(), false));
     // What cannot be kept is not changed.
-    let revert = Revert { keep: "echo 'who knows' >&2; exit 1", ..Revert::of(["/a"]) };
-    let refused = Work { revert: Some(revert), ..work(vec![write("/a", b"new")], Probe::new()) };
+    let revert = Revert { keep: "echo 'who knows' >&2; exit 1", ..Revert::of([a.to_str().unwrap()]) };
+    let refused = Work { revert: Some(revert), ..work(vec![put(&a, b"new")], Probe::new()) };
     let error = writer.work(refused).await.unwrap_err();
     assert!(error.message.contains("nothing was changed"), "{error:?}");
-    assert_eq!(text(&root.join("a")), "old");
+    assert_eq!(text(&a), "old");
+    channels.close().await;
+}
+
+#[tokio::test]
+async fn nothing_below_another_root_is_guarded() {
+    let root = tempfile::tempdir().unwrap();
+    let root = root.path();
+    let channels = Channels::new(&Options::default());
+    let writer = channels.writer(&reach(root), &holder(1));
+    writer.work(claim()).await.unwrap();
+    let acts = vec![write("/a", b"new"), script("exit 3")];
+    let error = writer.work(guarded(acts, &[Path::new("/a")], Probe::new())).await.unwrap_err();
+    assert!(!error.message.contains("undid"), "{error:?}");
+    assert_eq!(text(&root.join("a")), "new");
     channels.close().await;
 }
 

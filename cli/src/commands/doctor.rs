@@ -28,7 +28,7 @@ use crate::{Env, Exit, Failure, memory};
 ///
 /// Examples:
 ///   fleet doctor
-///   fleet doctor 'runners[1]'
+///   fleet doctor runners-1
 ///   fleet doctor --json | jq -r '.findings[] | [.host, .name, .evidence] | @tsv'
 ///   fleet doctor --self-test m1@10.0.0.11
 #[derive(Debug, clap::Args)]

@@ -17,6 +17,7 @@ use super::hosts::with_hosts;
 use super::later::leave_to_later;
 use super::look::Looker;
 use super::moves::{self, apply_moves};
+use super::unconfirmed::{self, look_until_undone};
 use super::{Goal, Options, Plan, Step};
 use crate::address::{Address, Item, ScopePath, Target};
 use crate::check;
@@ -26,11 +27,11 @@ use crate::diff::get;
 use crate::event::Listener;
 use crate::expand::{ArgumentsOnly, Expansion, Imported, Memory, Surroundings, expand};
 use crate::graph::{self, Graph};
-use crate::host::inventory::{self, Unconfirmed};
+use crate::host::inventory;
 use crate::observe::{Observed, Subject, SubjectOf, Which, observe};
 use crate::outline::Outline;
 use crate::provider::{Readers, Session};
-use crate::resource::{Disruption, Error};
+use crate::resource::Disruption;
 use crate::schema::{Catalog, Sort};
 use crate::seal::Sealer;
 use crate::state::{Object, Recorded, State, Write};
@@ -104,9 +105,9 @@ pub async fn plan<'c>(
     let options = without(options, &apart);
     let options = &*options;
     drop(index);
-    let looked = look(sources, &outline, &mut state, options, memory).await?;
+    let looked = look_until_undone(sources, &outline, &mut state, options, memory).await?;
     let Looked { mut observed, settings, imports, rounds, again, memory } = looked;
-    leave_unconfirmed(&mut observed);
+    unconfirmed::leave_alone(&mut observed);
     let found_roots = found_roots(sources.readers, &settings).await;
     let settled = settle(&mut state, &mut observed, sources.surroundings.catalog, sources.sealer);
     // All of that is still to be written.
@@ -151,7 +152,7 @@ pub async fn plan<'c>(
     explain(&mut plan, &apart);
     let busy = busy(&plan, &observed, sources.readers);
     plan.notes = notes(&plan, &expansion, found_roots, sources.surroundings.catalog);
-    let undone = undone(&plan, &observed);
+    let undone = unconfirmed::undone(&plan, &observed);
     plan.notes.extend(busy.into_iter().chain(undone));
     plan.standing = again.into_iter().chain(left_as_they_are(&state)).collect();
     leave_to_later(&mut plan, &state, &expansion, &graph);
@@ -174,12 +175,13 @@ pub async fn plan<'c>(
 }
 
 /// What was seen, and how.
+#[derive(Default)]
 pub(super) struct Looked {
     pub(super) observed: Observed,
     pub(super) settings: Settings,
     /// What is taken in, by who takes it.
     imports: BTreeMap<Address, Imported>,
-    rounds: usize,
+    pub(super) rounds: usize,
     /// Who was asked again, because the first answer was none.
     pub(super) again: Vec<String>,
     /// What is remembered of hosts, without claims that nothing came of.
@@ -192,14 +194,23 @@ pub(super) async fn look(
     outline: &Outline<'_>,
     state: &mut State,
     options: &Options,
-    mut memory: Memory,
+    memory: Memory,
 ) -> Result<Looked, Diagnostics> {
-    let mut observed = Observed::default();
-    let mut settings = Settings::new();
-    let (mut rounds, mut again) = (0, Vec::new());
+    look_on(sources, outline, state, options, Looked { memory, ..Looked::default() }).await
+}
+
+/// Looks at everything that was not seen yet.
+pub(super) async fn look_on(
+    sources: &Sources<'_, '_>,
+    outline: &Outline<'_>,
+    state: &mut State,
+    options: &Options,
+    mut looked: Looked,
+) -> Result<Looked, Diagnostics> {
     loop {
         let index: Index<'_> = state.recorded.iter().collect();
-        let mut looker = Looker::new(state, &index, sources.readers, options, &memory, &observed);
+        let mut looker =
+            Looker::new(state, &index, sources.readers, options, &looked.memory, &looked.observed);
         let (expansion, problems) = expand(outline, sources.surroundings, &mut looker);
         if has_errors(&problems) && options.goal != Goal::Destroy {
             // Records were believed so far; only what is wrong whatever is there can be said without looking.
@@ -210,25 +221,26 @@ pub(super) async fn look(
         }
         let questions = looker.questions(&expansion, sources.surroundings.catalog);
         let imports = expansion.imports.iter().chain(&options.imports);
-        let imports = imports.map(|import| (import.to.clone(), import.clone())).collect();
-        if questions.is_empty() || rounds == MOST_ROUNDS {
-            return Ok(Looked { observed, settings, imports, rounds, again, memory });
+        looked.imports = imports.map(|import| (import.to.clone(), import.clone())).collect();
+        if questions.is_empty() || looked.rounds == MOST_ROUNDS {
+            return Ok(looked);
         }
         for question in questions.values() {
-            if !settings.contains_key(&question.session) {
-                settings.insert(question.session.clone(), question.settings.clone());
+            if !looked.settings.contains_key(&question.session) {
+                looked.settings.insert(question.session.clone(), question.settings.clone());
             }
         }
         let feeds = questions.keys().any(|subject| subject.which == Which::Data);
         let (seen, told) = observe(sources.readers, sources.clock, sources.listener, questions).await;
-        observed.extend(seen);
-        again.extend(told);
-        rounds += 1;
-        let listed = only_listed(state, &observed, &expansion);
-        let before = std::mem::replace(&mut memory, Memory::of(state, options, &in_vain(&observed)));
+        looked.observed.extend(seen);
+        looked.again.extend(told);
+        looked.rounds += 1;
+        let listed = only_listed(state, &looked.observed, &expansion);
+        let memory = Memory::of(state, options, &in_vain(&looked.observed));
+        let before = std::mem::replace(&mut looked.memory, memory);
         // Only what data, inventories and claims that nothing came of say can decide what else to look at.
-        if !feeds && listed.is_empty() && memory == before {
-            return Ok(Looked { observed, settings, imports, rounds, again, memory });
+        if !feeds && listed.is_empty() && looked.memory == before {
+            return Ok(looked);
         }
         state.recorded.extend(listed);
     }
@@ -333,56 +345,6 @@ fn notes(
         0 => {}
         1 => notes.push("A script of yours was run to look; `--read-only` does without it.".into()),
         n => notes.push(format!("{n} scripts of yours were run to look; `--read-only` does without them.")),
-    }
-    notes
-}
-
-/// What nobody confirmed, by the slot of its host.
-fn unconfirmed(observed: &Observed) -> Vec<(ScopePath, BTreeMap<String, Unconfirmed>)> {
-    let seen = observed.iter().filter(|(subject, _)| subject.which == Which::Inventory);
-    let read = seen.filter_map(|(subject, sight)| {
-        let read = sight.found.as_ref().ok()?.as_ref()?;
-        Some((subject.address.scope.clone(), inventory::unconfirmed(read)))
-    });
-    read.filter(|(_, unconfirmed)| !unconfirmed.is_empty()).collect()
-}
-
-/// What its host is about to undo cannot be told yet: it is neither as it was, nor will it stay as it is.
-fn leave_unconfirmed(observed: &mut Observed) {
-    for (slot, unconfirmed) in unconfirmed(observed) {
-        let here = observed.iter_mut().filter(|(subject, _)| {
-            subject.address.item != Item::Host && subject.address.scope.slot().as_ref() == Some(&slot)
-        });
-        for (subject, sight) in here {
-            let name = inventory::listed(&subject.address, None).name;
-            if unconfirmed.get(&name) == Some(&Unconfirmed::Pending) {
-                let error = Error::permanent(
-                    "a run that changed it did not confirm that the host can still be reached, so the host is about to undo \
-                     the change by itself",
-                );
-                sight.found = Err(error.help("plan again in a minute or two; if it stays so, see what lies beside the ledger of the host"));
-            }
-        }
-    }
-}
-
-/// What is to be changed again because a host undid it by itself.
-fn undone(plan: &Plan, observed: &Observed) -> Vec<String> {
-    let mut notes = Vec::new();
-    for (slot, unconfirmed) in unconfirmed(observed) {
-        let here = plan.steps.iter().filter(|(address, step)| {
-            address.scope.slot().as_ref() == Some(&slot) && step.action.changes_the_world()
-        });
-        for (address, _) in here {
-            let name = inventory::listed(address, None).name;
-            let Some(Unconfirmed::Undone { when, wrong }) = unconfirmed.get(&name) else { continue };
-            let rest =
-                if wrong.is_empty() { String::new() } else { format!(" Not all could be undone: {wrong}.") };
-            notes.push(format!(
-                "{address} was changed before, and the host undid it by itself at {when}: no new connection confirmed that the \
-                 host could still be reached.{rest}"
-            ));
-        }
     }
     notes
 }

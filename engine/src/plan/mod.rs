@@ -26,6 +26,7 @@ mod rebuild;
 mod refuse;
 mod remembered;
 mod slots;
+mod unconfirmed;
 mod ways;
 
 use std::collections::BTreeMap;

@@ -12,6 +12,10 @@ secret "kubeconfig" {
   from = "file:${var.kubeconfig}"
 }
 
+secret "tailnet_key" {
+  from = "file:${var.tailnet_key}"
+}
+
 secret "github_token" {
   from = "file:${var.github_token}"
 }
@@ -60,27 +64,19 @@ fleet "macos" {
     server = host.provider_id
   }
 
-  module "baseline" {
-    source   = "../../modules/mac-baseline"
-    name     = host.name
-    password = data.scaleway_credentials.this.password
-    reaches  = var.reaches
-  }
-
-  resource "macos_tart" "this" {
-    version       = var.tart.version
-    source        = var.tart.source
-    source_sha256 = filesha256(var.tart.source)
-  }
-
-  module "node" {
-    source        = "../../modules/tart-kubelet"
-    node_name     = host.name
-    binary        = var.tart_kubelet
-    binary_sha256 = filesha256(var.tart_kubelet)
-    kubeconfig    = secret.kubeconfig
-    node_labels   = { "example.org/fleet" = "macos" }
-    provider_id   = host.provider_id
+  module "mac" {
+    source      = "../../modules/mac-node"
+    name        = host.name
+    env         = var.env
+    password    = data.scaleway_credentials.this.password
+    reaches     = var.reaches
+    programs    = var.programs
+    tailnet     = var.tailnet
+    tailnet_key = secret.tailnet_key
+    kubeconfig  = secret.kubeconfig
+    provider_id = host.provider_id
+    labels      = { "example.org/fleet" = "macos" }
+    logs        = var.logs
   }
 }
 
@@ -96,35 +92,25 @@ fleet "runners" {
     config   = var.ssh_config
   }
 
+  # The vendor may keep the password to itself: then it is null, and what is on the Mac stays.
   data "scaleway_credentials" "this" {
     server = host.provider_id
   }
 
-  module "baseline" {
-    source   = "../../modules/mac-baseline"
-    name     = host.name
-    password = data.scaleway_credentials.this.password
-    reaches  = var.reaches
-    cache    = { name = "runner-cache", quota_gib = var.cache.quota_gib }
-  }
-
-  resource "macos_tart" "this" {
-    version       = var.tart.version
-    source        = var.tart.source
-    source_sha256 = filesha256(var.tart.source)
-  }
-
-  module "node" {
-    source               = "../../modules/tart-kubelet"
-    node_name            = host.name
-    binary               = var.tart_kubelet
-    binary_sha256        = filesha256(var.tart_kubelet)
-    kubeconfig           = secret.kubeconfig
-    node_labels          = { "example.org/fleet" = "runners" }
-    provider_id          = host.provider_id
-    runner_cache_root    = module.baseline.cache
-    cache_volume_cap_gib = var.cache.cap_gib
-    cache_volume_cas_gib = var.cache.cas_gib
+  module "mac" {
+    source      = "../../modules/mac-node"
+    name        = host.name
+    env         = var.env
+    password    = data.scaleway_credentials.this.password
+    reaches     = var.reaches
+    programs    = var.programs
+    tailnet     = var.tailnet
+    tailnet_key = secret.tailnet_key
+    kubeconfig  = secret.kubeconfig
+    provider_id = host.provider_id
+    labels      = { "example.org/fleet" = "runners" }
+    logs        = var.logs
+    cache       = var.cache
   }
 }
 
@@ -141,31 +127,24 @@ fleet "builders" {
     config   = var.ssh_config
   }
 
+  # The vendor may keep the password to itself: then it is null, and what is on the Mac stays.
   data "scaleway_credentials" "this" {
     server = host.provider_id
   }
 
-  module "baseline" {
-    source   = "../../modules/mac-baseline"
-    name     = host.name
-    password = data.scaleway_credentials.this.password
-    reaches  = var.reaches
-  }
-
-  resource "macos_tart" "this" {
-    version       = var.tart.version
-    source        = var.tart.source
-    source_sha256 = filesha256(var.tart.source)
-  }
-
-  module "node" {
-    source        = "../../modules/tart-kubelet"
-    node_name     = host.name
-    binary        = var.tart_kubelet
-    binary_sha256 = filesha256(var.tart_kubelet)
+  module "mac" {
+    source        = "../../modules/mac-node"
+    name          = host.name
+    env           = var.env
+    password      = data.scaleway_credentials.this.password
+    reaches       = var.reaches
+    programs      = var.programs
+    tailnet       = var.tailnet
+    tailnet_key   = secret.tailnet_key
     kubeconfig    = secret.kubeconfig
-    node_labels   = { "example.org/fleet" = "builders" }
     provider_id   = host.provider_id
+    labels        = { "example.org/fleet" = "builders" }
+    logs          = var.logs
     disable_vm_gc = true # an image that is being baked is a VM without a Pod
   }
 

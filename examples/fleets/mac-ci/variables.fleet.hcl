@@ -33,6 +33,24 @@ variable "kubeconfig" {
   default     = "secrets/kubeconfig"
 }
 
+variable "tailnet" {
+  description = "The domain of the tailnet, and the tags by which its policy knows these Macs"
+  type        = object({ domain = string, tags = list(string) })
+  default     = { domain = "ts.net", tags = ["tag:ci"] }
+}
+
+variable "tailnet_key" {
+  description = "A file with the key by which Macs join the tailnet"
+  type        = string
+  default     = "secrets/tailnet-key"
+}
+
+variable "logs" {
+  description = "Where Loki takes logs"
+  type        = string
+  default     = "http://loki.example.ts.net:3100/loki/api/v1/push"
+}
+
 variable "github_url" {
   description = "Where builders are registered"
   type        = string
@@ -45,16 +63,22 @@ variable "github_token" {
   default     = "secrets/github-token"
 }
 
-variable "tart" {
-  description = "Tart: its version, and the archive of the release"
-  type        = object({ version = string, source = string })
-  default     = { version = "2.32.1", source = "artifacts/tart.tar.gz" }
-}
-
-variable "tart_kubelet" {
-  description = "The agent that makes a Mac a node"
-  type        = string
-  default     = "artifacts/tart-kubelet"
+variable "programs" {
+  description = "What is put on every Mac: releases as their makers publish them, and programs for darwin/arm64"
+  type = object({
+    tart          = object({ version = string, source = string })
+    tart_kubelet  = string
+    tailscale     = string
+    node_exporter = optional(string)
+    log_shipper   = optional(string)
+  })
+  default = {
+    tart          = { version = "2.32.1", source = "artifacts/tart.tar.gz" }
+    tart_kubelet  = "artifacts/tart-kubelet"
+    tailscale     = "artifacts/tailscale.tar.gz"
+    node_exporter = "artifacts/node_exporter"
+    log_shipper   = "artifacts/log-shipper"
+  }
 }
 
 variable "runner" {

@@ -118,7 +118,7 @@ impl Resource for NodeExporter {
     }
 
     fn edges() -> &'static [Edge] {
-        &[Edge::After("macos_sudoers"), Edge::After("tailscale_device")]
+        &[Edge::After("macos_sudoers"), Edge::After("host_directory"), Edge::After("tailscale_device")]
     }
 }
 

@@ -174,7 +174,12 @@ impl Resource for Device {
     }
 
     fn edges() -> &'static [Edge] {
-        &[Edge::After("macos_sudoers"), Edge::After("macos_hostname"), Edge::After("macos_pf_anchor")]
+        &[
+            Edge::After("macos_sudoers"),
+            Edge::After("host_directory"),
+            Edge::After("macos_hostname"),
+            Edge::After("macos_pf_anchor"),
+        ]
     }
 }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use fleet_lab::clock::Pace;
-use fleet_lab::mac::{Macs, archive, sign};
+use fleet_lab::mac::{Macs, archive};
 use fleet_lab::runners::Purpose;
 use fleet_lab::{Lab, Options};
 
@@ -159,14 +159,10 @@ fn supply(directory: &Path, token: &str) -> std::io::Result<()> {
         copy(&root().join("examples").join(part), &directory.join(part))?;
     }
     let place = directory.join("fleets/mac-ci");
-    fs::create_dir_all(place.join("artifacts"))?;
+    archive::supply(&place.join("artifacts"))?;
     fs::create_dir_all(place.join("secrets"))?;
-    archive::pack(&place.join("artifacts/tart.tar.gz"), &archive::tart("2.32.1"))?;
-    archive::pack(&place.join("artifacts/homebrew.tar.gz"), &archive::homebrew())?;
-    archive::pack(&place.join("artifacts/actions-runner-osx-arm64.tar.gz"), &archive::runner("2.336.0"))?;
-    let program = sign(b"#!lab-program\nversion=1\nlistens=8081\nneeds=/var/lib/tart-userdata\n", "a.out");
-    fs::write(place.join("artifacts/tart-kubelet"), program)?;
     fs::write(place.join("secrets/kubeconfig"), "apiVersion: v1\nkind: Config\n")?;
+    fs::write(place.join("secrets/tailnet-key"), "tskey-auth-lab")?;
     fs::write(place.join("secrets/github-token"), token)
 }
 

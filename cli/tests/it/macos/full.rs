@@ -2,20 +2,16 @@
 //! at a time must hold for all of them together.
 //!
 //! 1. a plan is one round trip, and both shells are asked at once
-//! 2. wherever the connection is cut or fleet is killed on the way, the next apply converges
-//! 3. destroy leaves the Mac as it was
-
-use std::process::Stdio;
-use std::sync::mpsc;
+//! 2. destroy leaves the Mac as it was
+//! 3. whatever step is interrupted, the next run does what it left: [`super::interrupted`]
 
 use fleet_lab::clock::Pace;
 use fleet_lab::mac::sign;
-use rustix::process::{Pid, Signal, kill_process};
 
 use super::Minis;
 use super::builders::{self, copy_module};
 use super::minis::PASSWORD;
-use crate::kills::{each, is_full, tell};
+use crate::kills::tell;
 
 /// What is on the Mac.
 const EVERYTHING: &str = "  module \"baseline\" {
@@ -75,7 +71,7 @@ pub(super) const STAYS: [&str; 5] = [
 ];
 
 /// A Mac on which nothing of it is there yet.
-fn bare() -> Minis {
+pub(super) fn bare() -> Minis {
     let minis = Minis::paced(1, Pace::Skipping);
     minis.site.write("sudo", PASSWORD);
     builders::supply(&minis);
@@ -143,111 +139,4 @@ fn nothing_is_left_of_everything() {
     minis.check_converged("made");
     minis.destroy();
     minis.snapshot().without(&STAYS).check_same(&before.clone().without(&STAYS), "destroyed");
-}
-
-/// How a run ends before it is done.
-#[derive(Clone, Copy, Debug)]
-enum End {
-    /// All connections are cut, and fleet goes on as it can.
-    Cut,
-    /// fleet is killed.
-    Killed,
-}
-
-/// Lets something happen at a call of a command on the Mac while fleet does something; then fleet does it again, and is
-/// done with it. Says whether it came to that call.
-fn interrupted(command: &str, number: u64, end: End) -> bool {
-    let minis = bare();
-    let before = minis.snapshot();
-    if command == "destroy" {
-        minis.apply();
-    }
-    let story = format!("{end:?} at call {number} of {command}");
-    let (reached, is_reached) = mpsc::channel();
-    match end {
-        End::Cut => {
-            minis.macs[0].at_call(number, move |mac| {
-                mac.cut_connections();
-                reached.send(()).unwrap();
-            });
-            // It may fail or find its way.
-            minis.fleet(&[command, "--auto-approve"]);
-        }
-        End::Killed => {
-            let (started, is_started) = mpsc::channel();
-            minis.macs[0].at_call(number, move |_| {
-                kill_process(is_started.recv().unwrap(), Signal::KILL).unwrap();
-                reached.send(()).unwrap();
-            });
-            let mut fleet = minis.site.command_with_path([command, "--auto-approve"]);
-            let mut fleet = fleet.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-            started.send(Pid::from_child(&fleet)).unwrap();
-            fleet.wait().unwrap();
-        }
-    }
-    let was_reached = is_reached.try_recv().is_ok();
-    // What could have cut the Mac off, and was not confirmed, is undone by the Mac itself first.
-    while std::fs::read_to_string(minis.path("/var/tmp/fleet/ledger.unconfirmed"))
-        .is_ok_and(|notes| notes.lines().any(|line| line.ends_with("\t\t")))
-    {
-        std::thread::sleep(std::time::Duration::from_millis(20));
-    }
-    let again = minis.fleet(&[command, "--auto-approve"]);
-    assert_eq!(again.exit, fleet_cli::Exit::Done, "{story}: {}{}", again.stdout, again.stderr);
-    if command == "apply" {
-        minis.check_converged(&story);
-    } else {
-        minis.snapshot().without(&STAYS).check_same(&before.clone().without(&STAYS), &story);
-    }
-    was_reached
-}
-
-/// How many calls of commands something takes that nobody interrupts.
-fn n_calls(command: &str) -> u64 {
-    let minis = bare();
-    if command == "destroy" {
-        minis.apply();
-    }
-    let before = minis.macs[0].calls();
-    minis.fleet(&[command, "--auto-approve"]).ok();
-    minis.macs[0].calls() - before
-}
-
-/// Interrupts at every call, or at some if there is no time for all.
-fn interrupt_everywhere(command: &str, end: End, some: u64) {
-    let all = n_calls(command);
-    let points: Vec<u64> = match is_full() {
-        true => (1..=all).collect(),
-        // Spread over the run, and not all at the beginnings of parts.
-        false => (0..some).map(|at| (2 * at + 1) * all / (2 * some) + 1).collect(),
-    };
-    let reached = each(points.len(), 2, |at| interrupted(command, points[at], end));
-    let n_reached = reached.iter().filter(|reached| **reached).count();
-    tell(&format!("{end:?} during {command}: {} of {all} points, {n_reached} came to be", points.len()));
-    // Steps run side by side, so that the last few calls may come in another number.
-    assert!(n_reached * 10 >= points.len() * 9, "{n_reached} of {}", points.len());
-}
-
-#[test]
-#[ignore = "the run after a kill beside a guard does not always end well yet"]
-fn wherever_the_connection_is_cut_the_next_apply_converges() {
-    interrupt_everywhere("apply", End::Cut, 3);
-}
-
-#[test]
-#[ignore = "the run after a kill beside a guard does not always end well yet"]
-fn wherever_it_is_killed_the_next_apply_converges() {
-    interrupt_everywhere("apply", End::Killed, 3);
-}
-
-#[test]
-#[ignore = "the run after a kill beside a guard does not always end well yet"]
-fn wherever_the_connection_is_cut_the_next_destroy_leaves_nothing() {
-    interrupt_everywhere("destroy", End::Cut, 2);
-}
-
-#[test]
-#[ignore = "the run after a kill beside a guard does not always end well yet"]
-fn wherever_it_is_killed_the_next_destroy_leaves_nothing() {
-    interrupt_everywhere("destroy", End::Killed, 2);
 }

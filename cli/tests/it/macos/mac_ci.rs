@@ -5,12 +5,12 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use fleet_lab::mac::{archive, sign};
+use fleet_lab::mac::archive;
 use fleet_lab::runners::Purpose;
 use fleet_lab::scaleway::Server;
 use regex::Regex;
 
-use super::builders::{self, URL};
+use super::builders::URL;
 use super::full::STAYS;
 use super::minis::Snapshot;
 use super::rented::Rented;
@@ -39,17 +39,8 @@ fn copy(site: &Site) {
 
 /// What a user puts beside the configuration.
 fn supply(site: &Site, token: &str) {
-    fs::create_dir_all(site.path().join(PLACE).join("artifacts")).unwrap();
-    let archives = [
-        ("tart", archive::tart("2.32.1")),
-        ("homebrew", archive::homebrew()),
-        ("actions-runner-osx-arm64", archive::runner("2.336.0")),
-    ];
-    for (name, files) in archives {
-        builders::pack(site, &format!("{PLACE}/artifacts/{name}.tar.gz"), &files);
-    }
-    let program = sign(b"#!lab-program\nversion=1\nlistens=8081\nneeds=/var/lib/tart-userdata\n", "a.out");
-    fs::write(site.path().join(PLACE).join("artifacts/tart-kubelet"), program).unwrap();
+    archive::supply(&site.path().join(PLACE).join("artifacts")).unwrap();
+    site.write(&format!("{PLACE}/secrets/tailnet-key"), "tskey-auth-lab");
     site.write(&format!("{PLACE}/secrets/kubeconfig"), "apiVersion: v1\nkind: Config\n");
     site.write(&format!("{PLACE}/secrets/github-token"), token);
 }
@@ -124,6 +115,11 @@ fn three_fleets_come_out_of_one_pool_and_go_back() {
         assert!(service.contains("--provider-id=scw-applesilicon://"), "{name}: {service}");
         assert_eq!(service.contains("--disable-vm-gc"), name.contains("builder"), "{name}: {service}");
         assert_eq!(service.contains("--runner-cache-root=/Volumes/runner-cache"), name.contains("runner-0"));
+        assert!(service.contains("--node-ip-source=tailscale"), "{name}: {service}");
+        let address = said("tailscale ip -4");
+        let listens = said("lsof -nP -iTCP:9100 -sTCP:LISTEN");
+        assert!(listens.contains(&format!("{}:9100", address.trim())), "{name}: {listens}");
+        assert!(said("launchctl print system/dev.fleet.log-shipper").contains("state = running"), "{name}");
         assert!(said("launchctl print gui/501").contains("session = Aqua"), "{name}");
         // VMs reach others, but nobody in a private network.
         assert_eq!(rented.as_root(name, "lab-packet out en0 tcp 192.168.64.5 10.0.0.1:443").status, Some(1));

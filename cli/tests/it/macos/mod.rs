@@ -9,7 +9,7 @@
 //! 6. [`builders`]: Tart, Homebrew, Xcode, runners, and the modules that put them together
 //! 7. [`tailscale`]: Tailscale, exporters, and the modules that go with them
 //! 8. [`doctor`]: the bad states that hosts are known to get into, by their names
-//! 9. [`full`]: all of it on one Mac; [`mac_ci`]: the three fleets of `examples/fleets/mac-ci`
+//! 9. [`full`]: all of it on one Mac, which is [`interrupted`]; [`mac_ci`]: the three fleets of `examples/fleets/mac-ci`
 //!
 //! ## How a test uses them
 //!
@@ -32,6 +32,7 @@ pub(crate) mod builders;
 mod doctor;
 mod full;
 mod incidents;
+mod interrupted;
 mod launchd;
 mod login;
 mod login_incidents;

@@ -4,7 +4,9 @@ use std::net::IpAddr;
 use std::process::Stdio;
 
 use fleet_cli::Exit;
+use fleet_lab::mac::Mac;
 use fleet_lab::machine::Machine;
+use rustix::process::{Pid, Signal, kill_process};
 
 use super::Minis;
 
@@ -401,8 +403,31 @@ fn a_host_that_lost_its_power_lets_people_in_again() {
     assert_eq!(minis.as_root("launchctl print system/dev.fleet.guard").status, Some(113));
 }
 
+/// Kills a process at the first call of a command on a Mac that comes once a change waits to be confirmed.
+fn kill_once_armed(mac: &Mac, process: Pid) {
+    mac.at_call(1, move |mac| match mac.root().join("var/tmp/fleet/ledger.unconfirmed").exists() {
+        true => kill_process(process, Signal::KILL).unwrap(),
+        false => kill_once_armed(mac, process),
+    });
+}
+
 #[test]
-fn what_a_host_is_about_to_undo_is_left_alone() {
+fn the_next_run_waits_until_a_host_has_undone_what_nobody_confirmed() {
+    let minis = Minis::free();
+    configure_hasty(&minis, "");
+    minis.apply();
+    configure_hasty(&minis, &harmless());
+    let mut command = minis.site.command_with_path(["apply", "--auto-approve"]);
+    let mut fleet = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    kill_once_armed(&minis.macs[0], Pid::from_child(&fleet));
+    fleet.wait().unwrap();
+    let told = minis.apply();
+    assert!(told.contains("fleet.desk[0] was waited for, because it was about to undo a change"), "{told}");
+    minis.check_converged("made after all");
+}
+
+#[test]
+fn what_a_host_does_not_undo_in_time_is_left_alone() {
     let minis = Minis::free();
     configure_hasty(&minis, &harmless());
     minis.apply();

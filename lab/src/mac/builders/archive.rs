@@ -54,6 +54,27 @@ pub fn pack(archive: &Path, files: &[Packed]) -> io::Result<()> {
     if status.success() { Ok(()) } else { Err(io::Error::other(format!("`tar` ended with {status}"))) }
 }
 
+/// Puts all releases and programs into a directory that a Mac of CI gets its own from, under the names that
+/// `examples/fleets/mac-ci` knows them by.
+///
+/// # Errors
+///
+/// If they cannot be written, or there is no `tar`.
+pub fn supply(directory: &Path) -> io::Result<()> {
+    pack(&directory.join("tart.tar.gz"), &tart("2.32.1"))?;
+    pack(&directory.join("homebrew.tar.gz"), &homebrew())?;
+    pack(&directory.join("tailscale.tar.gz"), &tailscale("1.96.5"))?;
+    pack(&directory.join("actions-runner-osx-arm64.tar.gz"), &runner("2.336.0"))?;
+    let agent = "#!lab-program\nversion=1\nlistens=8081\nneeds=/var/lib/tart-userdata\n";
+    let programs = [
+        ("tart-kubelet", sign(agent.as_bytes(), "a.out")),
+        ("node_exporter", program("1.8.2", "a.out")),
+        ("log-shipper", program("1", "a.out")),
+    ];
+    let named = programs.map(|(name, content)| (name.to_owned(), 0o755, content));
+    put(directory, &named)
+}
+
 /// What a Mac has whose image comes with Xcode, below its root directory.
 #[must_use]
 pub fn xcode(version: &str) -> Vec<Packed> {

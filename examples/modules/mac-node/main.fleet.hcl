@@ -1,0 +1,148 @@
+# What all Macs of a fleet have in common: the baseline, Tart, a place in the tailnet, the agent that makes it a Node, and what
+# tells others how it is. Kinds bring the order: no VM starts before the packet filter stands, and the agent comes after the
+# tailnet whose address it takes.
+
+variable "name" {
+  description = "The one name of the Mac: its hostname, its device in the tailnet, its Node"
+  type        = string
+}
+
+variable "env" {
+  description = "The environment that the Mac belongs to"
+  type        = string
+}
+
+variable "password" {
+  description = "The password of the user at the screen. With null, the one that is on the Mac stays"
+  type        = string
+  sensitive   = true
+  default     = null
+}
+
+variable "reaches" {
+  description = "What VMs may reach of the private networks; see modules/mac-baseline"
+  type        = object({ services = optional(string), names = optional(string), private_network = optional(string) })
+  default     = {}
+}
+
+variable "cache" {
+  description = "A volume for the caches of runners: how large it may grow, and how much of it one job may keep; null for none"
+  type        = object({ quota_gib = number, cap_gib = number, cas_gib = number })
+  default     = null
+}
+
+variable "programs" {
+  description = "What is put on the Mac, as it lies on the machine that runs fleet. Without a program of its own, an exporter or a log shipper is not there"
+  type = object({
+    tart          = object({ version = string, source = string })
+    tart_kubelet  = string
+    tailscale     = string
+    node_exporter = optional(string)
+    log_shipper   = optional(string)
+  })
+}
+
+variable "tailnet" {
+  description = "The domain of the tailnet, and the tags by which its policy knows the Mac"
+  type        = object({ domain = string, tags = list(string) })
+}
+
+variable "tailnet_key" {
+  description = "The key by which it joins the tailnet"
+  type        = string
+  sensitive   = true
+}
+
+variable "kubeconfig" {
+  description = "How the agent reaches the cluster, with its token"
+  type        = string
+  sensitive   = true
+}
+
+variable "provider_id" {
+  description = "What the vendor calls the machine"
+  type        = string
+}
+
+variable "labels" {
+  description = "The labels of the Node"
+  type        = map(string)
+  default     = {}
+}
+
+variable "disable_vm_gc" {
+  description = "Whether VMs without a Pod are left alone: hosts that build images need it"
+  type        = bool
+  default     = false
+}
+
+variable "logs" {
+  description = "Where Loki takes logs"
+  type        = string
+  default     = null
+}
+
+module "baseline" {
+  source   = "../mac-baseline"
+  name     = var.name
+  password = var.password
+  reaches  = var.reaches
+  cache    = try({ name = "runner-cache", quota_gib = var.cache.quota_gib }, null)
+}
+
+resource "macos_tart" "this" {
+  version       = var.programs.tart.version
+  source        = var.programs.tart.source
+  source_sha256 = filesha256(var.programs.tart.source)
+}
+
+resource "tailscale_device" "this" {
+  source        = var.programs.tailscale
+  source_sha256 = filesha256(var.programs.tailscale)
+  hostname      = var.name
+  tags          = var.tailnet.tags
+  auth_key      = var.tailnet_key
+}
+
+resource "macos_resolver" "tailnet" {
+  domain      = var.tailnet.domain
+  nameservers = ["100.100.100.100"]
+}
+
+module "node" {
+  source               = "../tart-kubelet"
+  node_name            = tailscale_device.this.hostname
+  node_ip_source       = "tailscale"
+  binary               = var.programs.tart_kubelet
+  binary_sha256        = filesha256(var.programs.tart_kubelet)
+  kubeconfig           = var.kubeconfig
+  node_labels          = var.labels
+  provider_id          = var.provider_id
+  disable_vm_gc        = var.disable_vm_gc
+  runner_cache_root    = module.baseline.cache
+  cache_volume_cap_gib = try(var.cache.cap_gib, null)
+  cache_volume_cas_gib = try(var.cache.cas_gib, null)
+}
+
+module "node_exporter" {
+  source  = "../node-exporter"
+  count   = var.programs.node_exporter == null ? 0 : 1
+  program = var.programs.node_exporter
+}
+
+# Last on purpose: whether others see its logs does not decide whether it works.
+module "log_shipper" {
+  source     = "../log-shipper"
+  count      = var.programs.log_shipper == null ? 0 : 1
+  program    = var.programs.log_shipper
+  url        = var.logs
+  files      = { tart-kubelet = "/var/log/tart-kubelet.log" }
+  instance   = var.name
+  env        = var.env
+  depends_on = [module.node]
+}
+
+output "address" {
+  description = "Its address in the tailnet"
+  value       = tailscale_device.this.ipv4
+}

@@ -51,6 +51,9 @@ pub trait Kind<R, W>: Send + Sync {
 
     /// See [`ApiKind::destroy`].
     fn destroy<'a>(&'a self, writer: &'a W, observed: Value) -> BoxFuture<'a, Result<(), Error>>;
+
+    /// See [`ApiKind::rehearse`].
+    fn rehearse<'a>(&'a self, reader: &'a R, wish: Value) -> BoxFuture<'a, Result<(), Error>>;
 }
 
 /// Any kind of data, as the engine and its provider see it.
@@ -83,7 +86,7 @@ impl<K: ApiKind> Kind<K::Reader, K::Writer> for Of<K> {
     }
 
     fn entry(&self, provider: &str) -> Entry {
-        describe::<K>(Place::Api, provider)
+        Entry { rehearses: K::REHEARSES, ..describe::<K>(Place::Api, provider) }
     }
 
     fn normalize(&self, object: &Value) -> Result<Value, Misfit> {
@@ -132,6 +135,10 @@ impl<K: ApiKind> Kind<K::Reader, K::Writer> for Of<K> {
 
     fn destroy<'a>(&'a self, writer: &'a K::Writer, observed: Value) -> BoxFuture<'a, Result<(), Error>> {
         Box::pin(async move { K::destroy(writer, K::from_value(&observed)?).await })
+    }
+
+    fn rehearse<'a>(&'a self, reader: &'a K::Reader, wish: Value) -> BoxFuture<'a, Result<(), Error>> {
+        Box::pin(async move { K::from_value(&wish)?.rehearse(reader).await })
     }
 }
 

@@ -183,6 +183,12 @@ pub trait Reader: Send + Sync {
     /// not there; data is answered with the arguments and results.
     fn look(&self, batch: Vec<(Arc<str>, Ask)>) -> BoxFuture<'_, Vec<Result<Option<Value>, Error>>>;
 
+    /// Asks whether a wholly known wish would be refused, and changes nothing.
+    fn rehearse<'a>(&'a self, kind: &'a str, wish: Value) -> BoxFuture<'a, Result<(), Error>> {
+        let _ = (kind, wish);
+        Box::pin(async { Ok(()) })
+    }
+
     /// What stood before every path on a host when it was looked at; empty for the host itself, and elsewhere.
     fn root(&self) -> String {
         String::new()

@@ -316,6 +316,10 @@ impl<P: Provider> Reader for Reading<P> {
             answers.into_iter().map(|answer| answer.unwrap_or_else(missing)).collect()
         })
     }
+
+    fn rehearse<'a>(&'a self, kind: &'a str, wish: Value) -> BoxFuture<'a, Result<(), Error>> {
+        Box::pin(async move { resource::<P>(kind)?.rehearse(&self.0, wish).await })
+    }
 }
 
 impl<P: Provider> Reading<P> {

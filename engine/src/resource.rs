@@ -130,6 +130,16 @@ pub trait ApiKind: Resource {
 
     /// Removes what was observed. That it is gone already is success.
     fn destroy(writer: &Self::Writer, observed: Self) -> impl Future<Output = Result<(), Error>> + Send;
+
+    /// Whether the other side can be asked beforehand whether it would take a wish: see [`rehearse`](ApiKind::rehearse).
+    const REHEARSES: bool = false;
+
+    /// Asks whether `apply` of a wish would be refused, and changes nothing. A plan asks it of what it is going to make or
+    /// change, and fails with the error.
+    fn rehearse(self, reader: &Self::Reader) -> impl Future<Output = Result<(), Error>> + Send {
+        let _ = reader;
+        async { Ok(()) }
+    }
 }
 
 /// Something that is only read: a kind of `data`.

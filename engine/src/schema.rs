@@ -103,6 +103,8 @@ pub struct Entry {
     pub gives_root: bool,
     /// Whether its successor is made before it goes when it is replaced.
     pub replaced_first: bool,
+    /// Whether the other side can be asked beforehand whether it would take a wish.
+    pub rehearses: bool,
     /// What the `id` of an `import` block is; `None` if it cannot be imported.
     pub id: Option<&'static str>,
     /// What it comes before or after, where no reference says so.
@@ -161,6 +163,7 @@ impl Entry {
             runs_user_code: false,
             gives_root: false,
             replaced_first: false,
+            rehearses: false,
             id: None,
             edges: &[],
             detects: &[],

@@ -16,6 +16,7 @@ use crate::clock::{Clock, Pace, Time};
 use crate::control::{self, Control};
 use crate::disk;
 use crate::fault::Faults;
+use crate::kubernetes::Cluster;
 use crate::lab::{Description, Error, Options, at};
 use crate::log::Log;
 use crate::scaleway::{Permissions, Preorder, Scaleway, Token};
@@ -28,6 +29,7 @@ const AGE: Duration = Duration::from_secs(30 * 24 * 3600);
 /// What is there once a lab runs.
 pub(crate) struct Started {
     pub(crate) world: Arc<World>,
+    pub(crate) cluster: Cluster,
     pub(crate) description: Description,
     pub(crate) runtime: Handle,
     /// Somebody asked it to stop.
@@ -85,6 +87,11 @@ async fn begin(options: &Options, directory: &Path) -> Result<Started, Error> {
     let durable = options.directory.is_some();
     let world = World::new(state, clock, directory.to_owned(), durable, Arc::clone(&options.factory));
     world.build_all(!resumed).await;
+    let cluster =
+        Cluster::begin(world.clock.clone(), options.seed, directory, durable).await.map_err(failed)?;
+    if let Some(kubelets) = options.factory.kubelets() {
+        cluster.keep_nodes_of(kubelets);
+    }
     let api = TcpListener::bind("127.0.0.1:0").await.map_err(failed)?;
     let control = TcpListener::bind("127.0.0.1:0").await.map_err(failed)?;
     let url = |listener: &TcpListener| Ok(format!("http://{}", listener.local_addr()?));
@@ -95,6 +102,8 @@ async fn begin(options: &Options, directory: &Path) -> Result<Started, Error> {
         directory: directory.to_owned(),
         ssh_config: directory.join("ssh_config"),
         identity,
+        kubernetes_url: cluster.url().to_owned(),
+        kubeconfig: Cluster::kubeconfig_in(directory),
         environment: BTreeMap::new(),
     };
     let description = Description { environment: environment(&world, &description), ..description };
@@ -105,7 +114,7 @@ async fn begin(options: &Options, directory: &Path) -> Result<Started, Error> {
     tokio::spawn(async move { axum::serve(control, router).await });
     let driven = world.clock.clone();
     tokio::spawn(async move { driven.drive().await });
-    Ok(Started { world, description, runtime: Handle::current(), stop })
+    Ok(Started { world, cluster, description, runtime: Handle::current(), stop })
 }
 
 /// A vendor with Macs that are free, and a key that they accept.
@@ -162,6 +171,7 @@ pub(crate) fn token(scaleway: &mut Scaleway, name: &str, project_id: Option<Stri
 fn environment(world: &World, description: &Description) -> BTreeMap<String, String> {
     let state = world.state();
     let mut environment = BTreeMap::from([
+        ("KUBECONFIG".to_owned(), description.kubeconfig.display().to_string()),
         ("SCW_API_URL".to_owned(), description.api_url.clone()),
         ("SCW_DEFAULT_ORGANIZATION_ID".to_owned(), state.scaleway.organization_id.clone()),
     ]);

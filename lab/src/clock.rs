@@ -50,6 +50,12 @@ fn micros(duration: Duration) -> u64 {
     u64::try_from(duration.as_micros()).unwrap_or(u64::MAX)
 }
 
+impl From<Time> for SystemTime {
+    fn from(time: Time) -> SystemTime {
+        SystemTime::UNIX_EPOCH + Duration::from_micros(time.0)
+    }
+}
+
 /// As vendors write it: `2026-03-05T08:25:47.808092Z`.
 impl fmt::Display for Time {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -5,6 +5,7 @@
 //! | `lab.json` | how to reach the running lab: its [`Description`](crate::Description) |
 //! | `world.json` | the books, the faults and the time, for a lab that goes on later |
 //! | `requests.jsonl` | the log, one entry a line; the last line of a number counts |
+//! | `kubernetes.json`, `kubeconfig` | the objects of the cluster, and the way there |
 //! | `ssh_config` | the way from the addresses of Macs to their ports |
 //! | `identity`, `identity.pub` | a key that every Mac of the lab accepts |
 //! | `machines/` | one directory for each Mac |

@@ -9,7 +9,9 @@ use axum::http::{Request, Response};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpListener;
+use tokio_rustls::TlsAcceptor;
 
 /// No request is longer.
 const LARGEST: usize = 1 << 20;
@@ -37,19 +39,45 @@ where
     loop {
         // Whoever connects and is gone again is no reason to stop.
         let Ok((stream, _)) = listener.accept().await else { continue };
-        let handler = Arc::clone(&handler);
-        let service = service_fn(move |request: Request<hyper::body::Incoming>| {
-            let handler = Arc::clone(&handler);
-            async move {
-                let (head, body) = request.into_parts();
-                let body = to_bytes(Body::new(body), LARGEST).await.map_err(|_| Cut)?;
-                let carried_out = tokio::spawn(handler(Request::from_parts(head, body)));
-                carried_out.await.ok().flatten().ok_or(Cut)
+        tokio::spawn(answer(stream, Arc::clone(&handler)));
+    }
+}
+
+/// The same behind TLS.
+pub(crate) async fn serve_tls<H, F>(listener: TcpListener, acceptor: TlsAcceptor, handler: H)
+where
+    H: Fn(Request<Bytes>) -> F + Send + Sync + 'static,
+    F: Future<Output = Option<Response<Body>>> + Send + 'static,
+{
+    let handler = Arc::new(handler);
+    loop {
+        let Ok((stream, _)) = listener.accept().await else { continue };
+        let (acceptor, handler) = (acceptor.clone(), Arc::clone(&handler));
+        tokio::spawn(async move {
+            // Who does not trust the server goes away.
+            if let Ok(stream) = acceptor.accept(stream).await {
+                answer(stream, handler).await;
             }
         });
-        tokio::spawn(async move {
-            // A connection that ends in an error ended: that is all there is to know.
-            let _ = http1::Builder::new().serve_connection(TokioIo::new(stream), service).await;
-        });
     }
+}
+
+/// Answers what comes over one connection.
+async fn answer<S, H, F>(stream: S, handler: Arc<H>)
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    H: Fn(Request<Bytes>) -> F + Send + Sync + 'static,
+    F: Future<Output = Option<Response<Body>>> + Send + 'static,
+{
+    let service = service_fn(move |request: Request<hyper::body::Incoming>| {
+        let handler = Arc::clone(&handler);
+        async move {
+            let (head, body) = request.into_parts();
+            let body = to_bytes(Body::new(body), LARGEST).await.map_err(|_| Cut)?;
+            let carried_out = tokio::spawn(handler(Request::from_parts(head, body)));
+            carried_out.await.ok().flatten().ok_or(Cut)
+        }
+    });
+    // A connection that ends in an error ended: that is all there is to know.
+    let _ = http1::Builder::new().serve_connection(TokioIo::new(stream), service).await;
 }

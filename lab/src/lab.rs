@@ -18,6 +18,7 @@ use crate::begin::{Started, live, token};
 use crate::clock::{Clock, Pace, Time};
 use crate::control::ServerEdit;
 use crate::fault::{Fault, Set};
+use crate::kubernetes::Cluster;
 use crate::log::Entry;
 use crate::machine::{Factory, NoMachines};
 use crate::scaleway::{Rules, Scaleway, Server, Token};
@@ -86,6 +87,10 @@ pub struct Description {
     pub ssh_config: PathBuf,
     /// A private key that every Mac accepts.
     pub identity: PathBuf,
+    /// Where the API server of the cluster is.
+    pub kubernetes_url: String,
+    /// The kubeconfig of somebody who may do everything there.
+    pub kubeconfig: PathBuf,
     /// What a program that uses the lab needs in its environment.
     pub environment: BTreeMap<String, String>,
 }
@@ -117,6 +122,7 @@ pub enum Error {
 /// A world that runs, until this is dropped.
 pub struct Lab {
     world: Arc<World>,
+    cluster: Cluster,
     description: Description,
     runtime: Handle,
     stop: Arc<Notify>,
@@ -155,9 +161,9 @@ impl Lab {
         let outcome = has_started
             .recv()
             .unwrap_or_else(|_| Err(at(&place, io::Error::other("it ended while it began"))));
-        let Started { world, description, runtime, stop } = outcome?;
+        let Started { world, cluster, description, runtime, stop } = outcome?;
         let (end, thread) = (Some(end), Some(thread));
-        Ok(Lab { world, description, runtime, stop, end, thread, temporary })
+        Ok(Lab { world, cluster, description, runtime, stop, end, thread, temporary })
     }
 
     /// How to reach it.
@@ -176,6 +182,12 @@ impl Lab {
     #[must_use]
     pub fn directory(&self) -> &Path {
         &self.description.directory
+    }
+
+    /// Its cluster.
+    #[must_use]
+    pub fn kubernetes(&self) -> &Cluster {
+        &self.cluster
     }
 
     /// Its time, which a run of the engine may share.

@@ -7,8 +7,9 @@
 //! 5. [`machine`]: what a vendor does to a machine; [`mac`]: machines, each with its own root directory and tree of
 //!    commands, behind an SSH server
 //! 6. [`runners`]: who runs jobs for GitHub, shared by all Macs
-//! 7. [`fault`]: what goes wrong on purpose; [`log`]: every request that came
-//! 8. `control.rs`: the lab's own address, and [`Remote`], its client; `http.rs`, `disk.rs`
+//! 7. [`kubernetes`]: the API server of a cluster
+//! 8. [`fault`]: what goes wrong on purpose; [`log`]: every request that came
+//! 9. `control.rs`: the lab's own address, and [`Remote`], its client; `http.rs`, `disk.rs`
 
 mod begin;
 pub mod clock;
@@ -16,6 +17,7 @@ mod control;
 mod disk;
 pub mod fault;
 mod http;
+pub mod kubernetes;
 mod lab;
 pub mod log;
 pub mod mac;

@@ -3,13 +3,14 @@
 
 use std::net::Ipv4Addr;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use fleet_engine::resource::BoxFuture;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::clock::Clock;
+use crate::kubernetes::Kubelets;
 
 /// A machine that could not do what it was told, in words.
 #[derive(Clone, Debug, thiserror::Error)]
@@ -21,6 +22,11 @@ pub trait Factory: Send + Sync {
     /// Builds a machine, switched off. What a machine of this id left in the directory when the lab stopped is still
     /// there: it is the disk of the machine, and must not change.
     fn build(&self, blueprint: Blueprint) -> BoxFuture<'_, Result<Arc<dyn Machine>, Failed>>;
+
+    /// Whoever knows which agents of Nodes run on its machines, if they can.
+    fn kubelets(&self) -> Option<Weak<dyn Kubelets>> {
+        None
+    }
 }
 
 /// What a machine is, for as long as it is there.

@@ -10,6 +10,7 @@ mod backends;
 pub mod core;
 pub mod github;
 pub mod host;
+pub mod kubernetes;
 pub mod macos;
 mod mode;
 pub mod scaleway;
@@ -20,6 +21,7 @@ pub use fleet_engine::cure;
 pub use self::core::Core;
 pub use self::github::Github;
 pub use self::host::{Host, Static};
+pub use self::kubernetes::Kubernetes;
 pub use self::macos::Macos;
 pub use self::scaleway::Scaleway;
 pub use self::tailscale::Tailscale;
@@ -31,6 +33,7 @@ pub fn builtin(directory: PathBuf, environment: &BTreeMap<String, String>) -> Re
     let registry = host::reach::with_reach(backends::with_backends(Registry::new()));
     let registry = registry.with_entry(Sort::Pool, "scaleway", scaleway::pool::pool());
     registry
+        .with(Kubernetes::new(directory.clone(), environment))
         .with(Core::new(directory))
         .with(Host)
         .with(Static)

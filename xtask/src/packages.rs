@@ -15,6 +15,7 @@ struct Package {
 /// What the tests call beyond the Rust toolchain. SQLite is compiled in.
 const NEEDED: &[Package] = &[
     Package { program: "initdb", debian: "postgresql" },
+    Package { program: "kubectl", debian: "kubernetes-client" },
     Package { program: "dash", debian: "dash" },
     Package { program: "bash", debian: "bash" },
     Package { program: "busybox", debian: "busybox" },

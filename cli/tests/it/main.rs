@@ -15,6 +15,7 @@ mod hosts;
 mod init;
 mod interrupt;
 mod kills;
+mod kubernetes;
 mod laws;
 mod log;
 mod macos;

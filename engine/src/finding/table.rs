@@ -280,4 +280,13 @@ table! {
         why: "It was written, and nobody started the Mac anew: what is on the disk is not what is in effect.",
         cure: Cure::By("host_reboot", "the host is started anew, if its `when` is the `reboot_required` of this"),
     };
+
+    /// Pods that nobody lets go.
+    PODS_HELD = Known {
+        name: "pods-held-by-a-lost-agent",
+        seen: "Pods are being deleted for long, a finalizer holds them, and their Node is gone or not ready.",
+        why: "The agent on the Mac sets the finalizer and takes it away once their VMs are cleaned up. The Mac is gone, and with it \
+              whoever would.",
+        cure: Cure::Apply("that finalizer is taken off those pods"),
+    };
 }

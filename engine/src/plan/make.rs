@@ -17,6 +17,7 @@ use super::hosts::with_hosts;
 use super::later::leave_to_later;
 use super::look::Looker;
 use super::moves::{self, apply_moves};
+use super::rehearse::rehearse;
 use super::unconfirmed::{self, look_until_undone};
 use super::{Goal, Options, Plan, Step};
 use crate::address::{Address, Item, ScopePath, Target};
@@ -150,6 +151,9 @@ pub async fn plan<'c>(
         problems.push(unknown_target(&target.to_string()));
     }
     explain(&mut plan, &apart);
+    if !has_errors(&problems) {
+        problems.extend(rehearse(&plan, sources.readers, &settings, sources.surroundings.catalog).await);
+    }
     let busy = busy(&plan, &observed, sources.readers);
     plan.notes = notes(&plan, &expansion, found_roots, sources.surroundings.catalog);
     let undone = unconfirmed::undone(&plan, &observed);

@@ -24,6 +24,7 @@ mod moves;
 pub mod pools;
 mod rebuild;
 mod refuse;
+mod rehearse;
 mod remembered;
 mod slots;
 mod unconfirmed;

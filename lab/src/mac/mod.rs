@@ -42,6 +42,7 @@ use fleet_engine::resource::BoxFuture;
 use tokio::net::UnixListener;
 use tokio::task::JoinHandle;
 
+use crate::kubernetes::Kubelets;
 use crate::machine::{Blueprint, Factory, Failed, Machine};
 use crate::runners::{Agents, Runners};
 use crate::tailnet::Tailnet;
@@ -176,6 +177,11 @@ impl Factory for Macs {
     fn build(&self, blueprint: Blueprint) -> BoxFuture<'_, Result<Arc<dyn Machine>, Failed>> {
         Box::pin(async move { Ok(self.build_mac(blueprint).await? as Arc<dyn Machine>) })
     }
+
+    fn kubelets(&self) -> Option<Weak<dyn Kubelets>> {
+        let kubelets: Arc<dyn Kubelets> = self.tools.clone();
+        Some(Arc::downgrade(&kubelets))
+    }
 }
 
 impl Tools {
@@ -220,6 +226,12 @@ impl Tools {
     /// The tool of this machine that has this name.
     fn system(&self, name: &str) -> PathBuf {
         self.directory.join("system").join(name)
+    }
+
+    /// All Macs there are.
+    fn all(&self) -> Vec<Arc<Mac>> {
+        let macs = self.macs.lock().unwrap_or_else(PoisonError::into_inner);
+        macs.values().filter_map(Weak::upgrade).collect()
     }
 
     fn find(&self, id: &str) -> Option<Arc<Mac>> {

@@ -59,7 +59,7 @@ pub(crate) fn copy_module(site: &Site, name: &str) {
     }
 }
 
-fn ready() -> Minis {
+pub(crate) fn ready() -> Minis {
     let minis = Minis::free();
     prepare(&minis);
     minis

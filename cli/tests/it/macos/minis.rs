@@ -137,6 +137,11 @@ impl Minis {
         }
     }
 
+    /// Who knows which agents of Nodes run on them.
+    pub(crate) fn kubelets(&self) -> std::sync::Weak<dyn fleet_lab::kubernetes::Kubelets> {
+        fleet_lab::machine::Factory::kubelets(&self.factory).unwrap()
+    }
+
     /// The runners of GitHub that agents on them are registered as.
     pub(crate) fn runners(&self) -> &Runners {
         self.factory.runners()

@@ -132,6 +132,7 @@ fn a_lab_runs_until_it_is_told_to_stop() {
     let remote = Remote::open(&place).unwrap();
     let variables: Vec<&str> = remote.description().environment.keys().map(String::as_str).collect();
     let expected = [
+        "KUBECONFIG",
         "SCW_ACCESS_KEY",
         "SCW_API_URL",
         "SCW_DEFAULT_ORGANIZATION_ID",

@@ -1,0 +1,73 @@
+//! What goes wrong on purpose, in the lab alone: a real cluster cannot be told to.
+
+use fleet_lab::kubernetes::{Fault, Wrong};
+
+use super::Cluster;
+
+const SETTINGS: &str = "resource \"kubernetes_manifest\" \"settings\" {\n  manifest = {\n    apiVersion = \"v1\"\n    kind = \"ConfigMap\"\n    \
+                        metadata = { name = \"settings\" }\n    data = { a = \"1\" }\n  }\n}\n";
+
+/// The changes of ConfigMaps that were asked for, and how each ended.
+fn writes(cluster: &Cluster) -> Vec<Option<u16>> {
+    let all = cluster.lab().map(|lab| lab.kubernetes().requests()).unwrap_or_default();
+    let is_one = |path: &str| path.contains("/configmaps");
+    let all = all.into_iter().filter(|entry| entry.writes && !entry.dry_run && is_one(&entry.path));
+    all.map(|entry| entry.status).collect()
+}
+
+#[test]
+fn what_may_pass_is_tried_again() {
+    let cases = [
+        (Wrong::Conflict, vec![Some(409), Some(201)]),
+        (Wrong::Expired, vec![Some(410), Some(201)]),
+        (Wrong::TooMany(1), vec![Some(429), Some(201)]),
+        (Wrong::Internal, vec![Some(500), Some(201)]),
+        (Wrong::CutBefore, vec![None, Some(201)]),
+        // It was made, which is seen before anything is done again.
+        (Wrong::CutAfter, vec![None]),
+    ];
+    for (wrong, expected) in cases {
+        let cluster = Cluster::new(SETTINGS);
+        let Some(lab) = cluster.lab() else { return };
+        lab.kubernetes().fault(Fault::new(wrong.clone()).on("patch", "configmaps"));
+        cluster.run("apply").ok();
+        assert_eq!(writes(&cluster), expected, "{wrong:?}");
+        cluster.check_converged();
+    }
+}
+
+#[test]
+fn what_will_not_pass_is_said_and_not_tried_again() {
+    let cases = [
+        (Wrong::Invalid("data.a".into()), "data.a: Required value"),
+        (Wrong::NotAdmitted("denied by the policy of the house".into()), "denied by the policy of the house"),
+        (Wrong::Unauthorized, "the token is not known or has expired"),
+    ];
+    for (wrong, expected) in cases {
+        let cluster = Cluster::new(SETTINGS);
+        let Some(lab) = cluster.lab() else { return };
+        lab.kubernetes().fault(Fault::new(wrong.clone()).on("patch", "configmaps").always());
+        let complaint = cluster.run("apply").failed().replace('\n', " ");
+        assert!(complaint.contains(expected), "{complaint}");
+        assert_eq!(writes(&cluster).len(), 1, "{wrong:?}");
+        lab.kubernetes().clear_faults();
+        cluster.run("apply").ok();
+        cluster.check_converged();
+    }
+}
+
+#[test]
+fn what_cannot_be_seen_is_neither_forgotten_nor_made_again() {
+    let cluster = Cluster::new(SETTINGS);
+    let Some(lab) = cluster.lab() else { return };
+    cluster.run("apply").ok();
+    let before = writes(&cluster);
+    for wrong in [Wrong::Unauthorized, Wrong::NotAdmitted("not for you".into())] {
+        lab.kubernetes().fault(Fault::new(wrong).on("get", "configmaps").always());
+        let complaint = cluster.run("apply").failed();
+        assert!(complaint.contains("cannot be observed"), "{complaint}");
+        lab.kubernetes().clear_faults();
+    }
+    assert_eq!(writes(&cluster), before);
+    cluster.check_converged();
+}

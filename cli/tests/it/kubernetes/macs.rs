@@ -1,0 +1,82 @@
+//! A Mac of the lab whose agent keeps a Node in the lab's cluster: identity, agent and Node together.
+
+use std::fs;
+
+use fleet_lab::clock::Pace;
+use fleet_lab::mac::sign;
+use fleet_lab::{Lab, Options};
+
+use crate::macos::builders::{copy_module, ready};
+
+const CLUSTER: &str = "provider \"kubernetes\" {
+  kubeconfig_path = \"kubeconfig\"
+  namespace       = \"default\"
+}
+
+resource \"kubernetes_manifest\" \"role\" {
+  manifest = {
+    apiVersion = \"rbac.authorization.k8s.io/v1\"
+    kind       = \"ClusterRole\"
+    metadata   = { name = \"tart-kubelet\" }
+    rules      = [{ apiGroups = [\"\"], resources = [\"nodes\", \"nodes/status\"], verbs = [\"create\", \"get\", \"patch\"] }]
+  }
+}
+";
+
+const NODE: &str = "  resource \"kubernetes_node_identity\" \"this\" {
+    name         = \"tart-kubelet-mini\"
+    cluster_role = kubernetes_manifest.role.name
+    node         = \"mini\"
+  }
+
+  module \"node\" {
+    source        = \"./modules/tart-kubelet\"
+    node_name     = \"mini\"
+    binary        = \"build/tart-kubelet\"
+    binary_sha256 = filesha256(\"build/tart-kubelet\")
+    kubeconfig    = kubernetes_node_identity.this.kubeconfig
+    node_labels   = { \"tuist.dev/fleet\" = \"builders\" }
+  }
+
+  resource \"kubernetes_node\" \"this\" {
+    name          = \"mini\"
+    provider_id   = \"scaleway://apple-silicon/fr-par-1/1\"
+    labels        = { \"example.com/team\" = \"ci\" }
+    agent_labels  = [\"tuist.dev/\"]
+    drain_timeout = \"5s\"
+    depends_on    = [module.node]
+  }
+";
+
+#[test]
+fn a_mac_is_a_node_as_long_as_its_agent_has_authority() {
+    let minis = ready();
+    let lab = Lab::start(Options { macs: 0, pace: Pace::Times(20.0), ..Options::default() }).unwrap();
+    lab.kubernetes().keep_nodes_of(minis.kubelets());
+    minis.site.write("kubeconfig", &lab.kubernetes().kubeconfig());
+    minis.site.write("cluster.fleet.hcl", CLUSTER);
+    copy_module(&minis.site, "tart-kubelet");
+    minis.site.write("build/tart-kubelet", "");
+    let program = sign(b"#!lab-program\nversion=1\nlistens=8081\nneeds=/var/lib/tart-userdata\n", "a.out");
+    fs::write(minis.site.path().join("build/tart-kubelet"), program).unwrap();
+    minis.configure(NODE);
+    minis.apply();
+    minis.check_converged("the Mac is a Node");
+    let node = || lab.kubernetes().object("Node", None, "mini");
+    let made = node().unwrap();
+    assert_eq!(made["spec"]["providerID"], "scaleway://apple-silicon/fr-par-1/1");
+    let labels = &made["metadata"]["labels"];
+    assert_eq!((&labels["tuist.dev/fleet"], &labels["example.com/team"]), (&"builders".into(), &"ci".into()));
+    // The identity is gone with the Node, although the agent would register it anew.
+    minis.destroy();
+    lab.advance(std::time::Duration::from_secs(60));
+    assert_eq!(node(), None);
+    for (kind, namespace, name) in [
+        ("ServiceAccount", Some("default"), "tart-kubelet-mini"),
+        ("Secret", Some("default"), "tart-kubelet-mini-token"),
+        ("ClusterRoleBinding", None, "tart-kubelet-mini"),
+        ("ClusterRole", None, "tart-kubelet"),
+    ] {
+        assert_eq!(lab.kubernetes().object(kind, namespace, name), None, "{kind}");
+    }
+}

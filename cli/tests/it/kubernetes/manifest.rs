@@ -1,0 +1,258 @@
+//! `kubernetes_manifest`: the laws, and what others do to the same objects.
+
+use std::fs;
+
+use fleet_engine::schema::Sort;
+use serde_json::{Value as Json, json};
+
+use super::{Cluster, example};
+use crate::laws::search::Search;
+
+fn settings(data: &str, more: &str) -> String {
+    format!(
+        "resource \"kubernetes_manifest\" \"settings\" {{\n  manifest = {{\n    apiVersion = \"v1\"\n    kind = \"ConfigMap\"\n    \
+         metadata = {{ name = \"settings\" }}\n    data = {data}\n  }}\n{more}}}\n"
+    )
+}
+
+fn data(cluster: &Cluster) -> Json {
+    cluster.object("configmap", "settings").map_or(Json::Null, |object| object["data"].clone())
+}
+
+#[test]
+fn the_laws_hold_on_the_example() {
+    let cluster = Cluster::new(&example(Sort::Resource, "kubernetes_manifest"));
+    assert_eq!(cluster.actions(&[]), ["create"]);
+    assert_eq!(cluster.object("configmap", "settings"), None, "a plan makes nothing");
+    cluster.run("apply").ok();
+    let made = cluster.object("configmap", "settings").unwrap();
+    assert_eq!((&made["data"]["level"], &made["metadata"]["labels"]["team"]), (&json!("info"), &json!("ci")));
+    cluster.check_converged();
+    assert_eq!(cluster.run("apply").ok(), "No changes.\n");
+    assert_eq!(cluster.object("configmap", "settings").unwrap(), made, "apply twice is apply once");
+
+    // What is there is found again without a state.
+    fs::remove_dir_all(cluster.site.path().join(".fleet")).unwrap();
+    assert_eq!(cluster.actions(&[]), ["record"]);
+    cluster.run("apply").ok();
+    assert_eq!(cluster.object("configmap", "settings").unwrap(), made);
+    cluster.check_converged();
+
+    cluster.run("destroy").ok();
+    assert_eq!(cluster.object("configmap", "settings"), None);
+    assert_eq!(cluster.run("destroy").ok(), "No changes.\n");
+}
+
+#[test]
+fn a_field_that_somebody_else_took_is_a_conflict_that_names_them() {
+    let cluster = Cluster::new(&settings("{ a = \"1\", b = \"1\" }", ""));
+    cluster.run("apply").ok();
+    cluster.patch("configmap", "settings", r#"{"data":{"a":"2"}}"#);
+    for command in ["plan", "apply"] {
+        let ran = cluster.site.fleet_words(if command == "plan" {
+            &["plan"]
+        } else {
+            &["apply", "--auto-approve"]
+        });
+        let complaint = ran.failed().replace('\n', " ");
+        assert!(complaint.contains("would be refused") && complaint.contains(".data.a"), "{complaint}");
+        assert!(complaint.contains("kubectl"), "{complaint}");
+    }
+    assert_eq!(data(&cluster), json!({ "a": "2", "b": "1" }), "nothing was changed");
+    // Whoever says so takes it over, and exactly that field is shown.
+    cluster.configure(&settings("{ a = \"1\", b = \"1\" }", "  force = true\n"));
+    let plan = cluster.site.fleet(["plan"]).ok();
+    assert!(plan.contains("\"2\"") && plan.contains("\"1\""), "{plan}");
+    cluster.run("apply").ok();
+    assert_eq!(data(&cluster), json!({ "a": "1", "b": "1" }));
+    cluster.check_converged();
+}
+
+#[test]
+fn every_field_that_is_changed_behind_our_back_is_shown_and_only_that() {
+    let cluster = Cluster::new(&settings("{ a = \"1\", b = \"1\" }", "  force = true\n"));
+    cluster.run("apply").ok();
+    let cases = [(r#"{"data":{"a":"2"}}"#, "a"), (r#"{"data":{"b":null}}"#, "b")];
+    for (patch, field) in cases {
+        cluster.patch("configmap", "settings", patch);
+        assert_eq!(cluster.changes(), ["manifest"], "{patch}");
+        let plan = cluster.site.fleet(["plan"]).ok();
+        let changed: Vec<&str> =
+            plan.lines().filter(|line| line.trim_start().starts_with(['~', '+', '-'])).collect();
+        assert!(changed.iter().any(|line| line.contains(&format!(" {field} "))), "{plan}");
+        cluster.run("apply").ok();
+        assert_eq!(data(&cluster), json!({ "a": "1", "b": "1" }), "{patch}");
+        cluster.check_converged();
+    }
+    // What others put elsewhere in it is theirs.
+    cluster.patch("configmap", "settings", r#"{"data":{"theirs":"x"},"metadata":{"labels":{"theirs":"x"}}}"#);
+    cluster.check_converged();
+    // Gone is gone.
+    cluster.kubectl(&["-n", &cluster.namespace, "delete", "configmap", "settings"]);
+    assert_eq!(cluster.actions(&[]), ["create"]);
+    cluster.run("apply").ok();
+    assert_eq!(data(&cluster), json!({ "a": "1", "b": "1" }));
+}
+
+#[test]
+fn what_is_not_wished_any_more_goes_and_what_is_others_stays() {
+    let cluster = Cluster::new(&settings("{ a = \"1\", b = \"1\" }", ""));
+    cluster.run("apply").ok();
+    cluster.patch("configmap", "settings", r#"{"data":{"theirs":"x"}}"#);
+    cluster.configure(&settings("{ a = \"3\" }", ""));
+    assert_eq!(cluster.actions(&[]), ["update"]);
+    cluster.run("apply").ok();
+    assert_eq!(data(&cluster), json!({ "a": "3", "theirs": "x" }));
+    cluster.check_converged();
+}
+
+#[test]
+fn another_name_is_another_object() {
+    let cluster = Cluster::new(&settings("{ a = \"1\" }", ""));
+    cluster.run("apply").ok();
+    cluster.configure(&settings("{ a = \"1\" }", "").replace("name = \"settings\"", "name = \"other\""));
+    assert_eq!(cluster.actions(&[]), ["replace"]);
+    cluster.run("apply").ok();
+    assert_eq!(data(&cluster), Json::Null);
+    assert!(cluster.object("configmap", "other").is_some());
+    cluster.check_converged();
+}
+
+#[test]
+fn defaults_and_merged_lists_are_no_differences() {
+    let text = "resource \"kubernetes_manifest\" \"web\" {\n  manifest = {\n    apiVersion = \"v1\"\n    kind = \"Service\"\n    \
+                metadata = { name = \"web\" }\n    spec = {\n      selector = { app = \"web\" }\n      \
+                ports = [{ name = \"http\", port = 80 }]\n    }\n  }\n}\n";
+    let cluster = Cluster::new(text);
+    cluster.run("apply").ok();
+    assert_eq!(cluster.object("service", "web").unwrap()["spec"]["ports"][0]["protocol"], "TCP");
+    cluster.check_converged();
+    // Another owner adds a port of its own.
+    let theirs = json!({
+        "apiVersion": "v1", "kind": "Service", "metadata": { "name": "web" },
+        "spec": { "ports": [{ "name": "https", "port": 443, "protocol": "TCP" }] },
+    });
+    let words = [
+        "-n",
+        &*cluster.namespace,
+        "apply",
+        "--server-side",
+        "--validate=false",
+        "--field-manager=theirs",
+        "-f",
+        "-",
+    ];
+    let applied = cluster.kubectl_with(&words, &theirs.to_string());
+    assert!(applied.status.success(), "{}", super::text(&applied.stderr));
+    assert_eq!(cluster.object("service", "web").unwrap()["spec"]["ports"].as_array().unwrap().len(), 2);
+    cluster.check_converged();
+}
+
+#[test]
+fn a_finalizer_that_blocks_is_named_and_the_next_run_goes_on() {
+    let held = settings("{ a = \"1\" }", "").replace(
+        "metadata = { name = \"settings\" }",
+        "metadata = { name = \"settings\", finalizers = [\"example.com/hold\"] }",
+    );
+    let cluster = Cluster::new(&held);
+    cluster.run("apply").ok();
+    let complaint = cluster.site.fleet(["destroy", "--auto-approve", "--step-timeout", "4s"]).failed();
+    assert!(complaint.contains("settings"), "{complaint}");
+    let object = cluster.object("configmap", "settings").unwrap();
+    assert!(!object["metadata"]["deletionTimestamp"].is_null());
+    // What is being deleted is not taken for what is wished.
+    assert_eq!(cluster.actions(&[]), ["update"]);
+    cluster.patch("configmap", "settings", r#"{"metadata":{"finalizers":null}}"#);
+    cluster.run("destroy").ok();
+    assert_eq!(cluster.object("configmap", "settings"), None);
+}
+
+#[test]
+fn conditions_are_waited_for() {
+    let text = "resource \"kubernetes_manifest\" \"web\" {\n  conditions = [\"Available\"]\n  manifest = {\n    apiVersion = \"apps/v1\"\n    \
+                kind = \"Deployment\"\n    metadata = { name = \"web\" }\n    spec = {\n      replicas = 0\n      \
+                selector = { matchLabels = { app = \"web\" } }\n      template = {\n        metadata = { labels = { app = \"web\" } }\n        \
+                spec = { containers = [{ name = \"web\", image = \"example.com/web\" }] }\n      }\n    }\n  }\n}\n";
+    let cluster = Cluster::new(text);
+    cluster.run("apply").ok();
+    let web = cluster.object("deployment", "web").unwrap();
+    let conditions = web["status"]["conditions"].as_array().unwrap();
+    assert!(conditions.iter().any(|one| one["type"] == "Available" && one["status"] == "True"));
+    cluster.check_converged();
+    cluster.run("destroy").ok();
+    assert_eq!(cluster.object("deployment", "web"), None);
+}
+
+#[test]
+fn what_cannot_be_is_refused_with_the_reason() {
+    let cluster = Cluster::new("");
+    let cases = [
+        (
+            settings("{ a = \"1\" }", "").replace("name = \"settings\"", "name = \"Not A Name\""),
+            "metadata.name",
+        ),
+        (settings("{ a = 1 }", ""), "data"),
+        (settings("{}", "").replace("ConfigMap", "Nothing"), "no kind `Nothing`"),
+        (settings("{}", "  namespace = \"nowhere-at-all\"\n"), "nowhere-at-all"),
+    ];
+    for (text, expected) in cases {
+        cluster.configure(&text);
+        let complaint = cluster.site.fleet(["apply", "--auto-approve", "--step-timeout", "4s"]).failed();
+        assert!(complaint.replace('\n', " ").contains(expected), "{expected}: {complaint}");
+    }
+}
+
+#[test]
+fn a_secret_is_nowhere_but_in_the_cluster() {
+    const SECRET: &str = "correct-horse-battery-staple";
+    let text = "secret \"word\" {\n  from = \"file:word\"\n}\n\nresource \"kubernetes_manifest\" \"secret\" {\n  manifest = {\n    \
+                apiVersion = \"v1\"\n    kind = \"Secret\"\n    metadata = { name = \"word\" }\n    \
+                stringData = { word = secret.word }\n  }\n}\n";
+    let cluster = Cluster::new(text);
+    cluster.site.write("word", SECRET);
+    let search = Search::new(&[SECRET]);
+    let check = |words: &[&str]| {
+        let ran = cluster.site.fleet_words(words);
+        search.check("stdout", ran.stdout.as_bytes());
+        search.check("stderr", ran.stderr.as_bytes());
+        ran
+    };
+    check(&["plan", "--json"]).ok();
+    check(&["apply", "--auto-approve", "--log", "trace", "--json-into", "events"]).ok();
+    let kept = cluster.object("secret", "word").unwrap();
+    assert_eq!(kept["data"]["word"], "Y29ycmVjdC1ob3JzZS1iYXR0ZXJ5LXN0YXBsZQ==");
+    check(&["plan", "--log", "trace"]).ok();
+    cluster.check_converged();
+    cluster.patch("secret", "word", r#"{"data":{"word":"eA=="}}"#);
+    // The secret is not known to a plan, so only apply learns of the other owner.
+    assert!(check(&["plan"]).ok().contains("kubernetes_manifest.secret"));
+    let complaint = check(&["apply", "--auto-approve"]).failed();
+    assert!(complaint.contains("kubectl"), "{complaint}");
+    let all = walk(cluster.site.path());
+    assert!(all.len() > 3);
+    for path in all.iter().filter(|path| {
+        !path.ends_with("word") && !path.starts_with(cluster.site.path().join("kubectl-cache"))
+    }) {
+        search.check(&path.display().to_string(), &fs::read(path).unwrap());
+    }
+    // Another word is sent.
+    cluster.site.write("word", "another-word-that-is-long");
+    cluster.configure(&text.replace("  manifest", "  force = true\n  manifest"));
+    cluster.run("apply").ok();
+    let kept = cluster.object("secret", "word").unwrap();
+    assert_eq!(kept["data"]["word"], "YW5vdGhlci13b3JkLXRoYXQtaXMtbG9uZw==");
+    cluster.run("destroy").ok();
+}
+
+/// All files under a directory.
+pub(super) fn walk(directory: &std::path::Path) -> Vec<std::path::PathBuf> {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(directory).unwrap() {
+        let path = entry.unwrap().path();
+        match path.is_dir() {
+            true => files.extend(walk(&path)),
+            false => files.push(path),
+        }
+    }
+    files
+}

@@ -1,0 +1,58 @@
+//! Whether the world would take what is planned, asked where it can say so beforehand. Looks and never writes.
+
+use fleet_lang::Value;
+use fleet_syntax::{Diagnostic, Diagnostics, Severity};
+use futures_util::future::join_all;
+
+use super::make::Settings;
+use super::{Action, Plan, Step, chain};
+use crate::address::Address;
+use crate::provider::Readers;
+use crate::schema::{Catalog, Schema, Sort};
+
+/// What would be refused of everything that is going to be made or changed.
+pub(super) async fn rehearse(
+    plan: &Plan,
+    readers: &dyn Readers,
+    settings: &Settings,
+    catalog: &dyn Catalog,
+) -> Diagnostics {
+    let asked = plan.steps.iter().filter_map(|(address, step)| {
+        let entry = catalog.find(Sort::Resource, &step.record.kind).filter(|entry| entry.rehearses)?;
+        let is_sent = matches!(step.action, Action::Create | Action::Update);
+        let wish = wish_of(&entry.schema, &step.record.value).filter(|_| is_sent)?;
+        Some((address, step, wish, settings.get(&step.record.session)?))
+    });
+    let ask = |(address, step, wish, settings): (&Address, &Step, Value, &Value)| {
+        let (address, step, settings) = (address.clone(), step.clone(), settings.clone());
+        async move {
+            // Whoever cannot be connected to was said to be so already.
+            let reader = readers.reader(&step.record.session, &settings).await.ok()?;
+            let error = reader.rehearse(&step.record.kind, wish).await.err()?;
+            Some(Diagnostic {
+                severity: Severity::Error,
+                summary: "would be refused".into(),
+                detail: format!("{}.", chain(&error)),
+                span: step.declared_at,
+                related: Vec::new(),
+                address: Some(address.to_string()),
+                help: error.help.clone(),
+            })
+        }
+    };
+    join_all(asked.map(ask)).await.into_iter().flatten().collect()
+}
+
+/// The wish, without results that nobody knows yet; none if an argument is not known.
+fn wish_of(schema: &Schema, value: &Value) -> Option<Value> {
+    let entries = value.entries()?.iter().map(|(name, value)| {
+        let attribute = schema.attributes.get(name);
+        let is_result = attribute.is_some_and(|attribute| attribute.presence.is_computed());
+        match value.is_wholly_known() {
+            true => Some((name.clone(), value.clone().unmark_deep().0)),
+            false if is_result => Some((name.clone(), Value::null())),
+            false => None,
+        }
+    });
+    Some(Value::object(entries.collect::<Option<_>>()?))
+}

@@ -1,0 +1,45 @@
+//! The agent that makes a Mac a Node: whichever program is called `tart-kubelet` and runs for launchd, with the flags that it
+//! was started with and the kubeconfig that they name.
+
+use serde_json::Value;
+
+use crate::kubernetes::{Kubelet, Kubelets};
+use crate::mac::{Mac, Tools};
+
+/// What the program is called.
+const PROGRAM: &str = "/tart-kubelet";
+
+/// How labels begin that are the agent's alone.
+const OWN_LABELS: &str = "tuist.dev/";
+
+impl Kubelets for Tools {
+    fn running(&self) -> Vec<Kubelet> {
+        self.all().iter().filter_map(|mac| agent(mac)).collect()
+    }
+}
+
+/// The agent of a Mac, if one runs with a kubeconfig that can be read.
+fn agent(mac: &Mac) -> Option<Kubelet> {
+    let arguments = {
+        let live = mac.live();
+        let mut processes = live.as_ref()?.launchd.processes();
+        processes.find(|(_, process)| process.program.ends_with(PROGRAM))?.1.arguments.clone()
+    };
+    let flag = |name: &str| {
+        let given = arguments.iter().find_map(|word| word.strip_prefix(&format!("--{name}=")));
+        given.map(str::to_owned)
+    };
+    let path = mac.root().join(flag("kubeconfig")?.trim_start_matches('/'));
+    // Kubeconfigs of fleet are JSON; another is none that this agent can read.
+    let kubeconfig: Value = serde_json::from_slice(&std::fs::read(path).ok()?).ok()?;
+    let labels = flag("node-labels").unwrap_or_default();
+    let labels = labels.split(',').filter_map(|pair| pair.split_once('='));
+    Some(Kubelet {
+        node: flag("node-name")?,
+        token: kubeconfig["users"][0]["user"]["token"].as_str()?.to_owned(),
+        address: mac.addresses().first().map(ToString::to_string),
+        provider_id: flag("provider-id"),
+        labels: labels.map(|(name, value)| (name.to_owned(), value.to_owned())).collect(),
+        own_labels: Some(OWN_LABELS.to_owned()),
+    })
+}

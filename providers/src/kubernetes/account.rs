@@ -1,0 +1,199 @@
+//! Accounts of the cluster with a token that lasts: what several kinds give away as a kubeconfig.
+//!
+//! An account comes first, then its token, and its authority last. On the way out it is the other way round: authority
+//! goes first, so that whoever kept the token can do nothing with it.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
+use fleet_engine::resource::Error;
+use serde_json::{Value as Json, json};
+
+use super::client::{Acting, Looking, Resource};
+use super::json::text;
+use super::manifest::gone;
+
+/// How often it is looked whether the token is there, and with which pause.
+const LOOKS: usize = 60;
+const PAUSE: Duration = Duration::from_millis(500);
+
+/// An account with everything that belongs to it.
+#[derive(Clone, Debug)]
+pub(super) struct Account {
+    pub(super) namespace: String,
+    /// What the account and its binding are called; its Secret has `-token` behind it.
+    pub(super) name: String,
+    pub(super) labels: BTreeMap<String, String>,
+}
+
+/// What is there of an account.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Found {
+    /// The account itself.
+    pub(super) account: Option<Json>,
+    /// The Secret of its token.
+    pub(super) secret: Option<Json>,
+    /// What binds it to a role.
+    pub(super) binding: Option<Json>,
+}
+
+/// What it takes to be somebody.
+#[derive(Clone)]
+pub(super) struct Credentials {
+    pub(super) token: String,
+    /// What proves that the server is it, as base64 of PEM.
+    authority: String,
+}
+
+pub(super) fn accounts() -> Resource {
+    Resource::core("ServiceAccount", "serviceaccounts", true)
+}
+
+pub(super) fn secrets() -> Resource {
+    Resource::core("Secret", "secrets", true)
+}
+
+pub(super) fn bindings() -> Resource {
+    Resource::of("rbac.authorization.k8s.io/v1", "ClusterRoleBinding", "clusterrolebindings", false)
+}
+
+impl Account {
+    fn secret_name(&self) -> String {
+        format!("{}-token", self.name)
+    }
+
+    /// Looks at all of it.
+    pub(super) async fn find(&self, looking: &Looking) -> Result<Found, Error> {
+        let secret = self.secret_name();
+        Ok(Found {
+            account: looking.get(&accounts().one(&self.namespace, &self.name)).await?,
+            secret: looking.get(&secrets().one(&self.namespace, &secret)).await?,
+            binding: looking.get(&bindings().one("", &self.name)).await?,
+        })
+    }
+
+    /// Makes the account and its token, and waits until that is there.
+    pub(super) async fn make(&self, acting: &Acting) -> Result<Credentials, Error> {
+        let metadata = |name: &str| json!({ "name": name, "labels": self.labels });
+        let account =
+            json!({ "apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata(&self.name) });
+        acting
+            .apply(&accounts().one(&self.namespace, &self.name), &account, true)
+            .await
+            .map_err(Error::from)?;
+        let name = self.secret_name();
+        let mut secret = json!({
+            "apiVersion": "v1", "kind": "Secret", "metadata": metadata(&name), "type": "kubernetes.io/service-account-token",
+        });
+        secret["metadata"]["annotations"] = json!({ "kubernetes.io/service-account.name": self.name });
+        let place = secrets().one(&self.namespace, &name);
+        for _ in 0..LOOKS {
+            // A Secret whose account was another goes away again.
+            let made = match acting.looking.get(&place).await? {
+                Some(made) if made["metadata"]["labels"] == json!(self.labels) => made,
+                _ => acting.apply(&place, &secret, true).await.map_err(Error::from)?,
+            };
+            if let Some(credentials) = credentials(&made) {
+                return Ok(credentials);
+            }
+            tokio::time::sleep(PAUSE).await;
+        }
+        let error = Error::transient(format!("{place} holds no token yet"));
+        Err(error.help("the controller of the cluster that fills it does not run, or has much to do"))
+    }
+
+    /// Binds the account to a role. A binding to another role is made anew: it cannot be changed.
+    pub(super) async fn bind(
+        &self,
+        acting: &Acting,
+        role: &str,
+        binding: Option<&Json>,
+    ) -> Result<(), Error> {
+        let place = bindings().one("", &self.name);
+        if let Some(binding) = binding.filter(|binding| text(binding, &["roleRef", "name"]) != role) {
+            let uid = text(binding, &["metadata", "uid"]);
+            acting.delete(&place, uid).await?;
+            gone(&acting.looking, &place, uid).await?;
+        }
+        let wish = json!({
+            "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding",
+            "metadata": { "name": self.name, "labels": self.labels },
+            "roleRef": { "apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": role },
+            "subjects": [{ "kind": "ServiceAccount", "name": self.name, "namespace": self.namespace }],
+        });
+        acting.apply(&place, &wish, true).await.map_err(Error::from)?;
+        Ok(())
+    }
+
+    /// Removes all of it, authority first.
+    pub(super) async fn remove(&self, acting: &Acting) -> Result<(), Error> {
+        let secret = self.secret_name();
+        for place in [
+            bindings().one("", &self.name),
+            secrets().one(&self.namespace, &secret),
+            accounts().one(&self.namespace, &self.name),
+        ] {
+            acting.delete(&place, "").await?;
+            gone(&acting.looking, &place, "").await?;
+        }
+        Ok(())
+    }
+}
+
+impl Found {
+    /// Whether nothing is there.
+    pub(super) fn is_nothing(&self) -> bool {
+        self.account.is_none() && self.secret.is_none() && self.binding.is_none()
+    }
+
+    /// The role that the account is bound to; none if it is not, or if somebody else is.
+    pub(super) fn role(&self, account: &Account) -> Option<String> {
+        let binding = self.binding.as_ref()?;
+        let subjects = binding["subjects"].as_array()?;
+        let is_it = |subject: &Json| {
+            subject["kind"] == "ServiceAccount"
+                && subject["name"] == *account.name
+                && subject["namespace"] == *account.namespace
+        };
+        let is_alone = subjects.len() == 1 && subjects.iter().all(is_it);
+        is_alone.then(|| text(binding, &["roleRef", "name"]).to_owned())
+    }
+
+    /// Its token, if the account is there that it is for.
+    pub(super) fn credentials(&self) -> Option<Credentials> {
+        let (account, secret) = (self.account.as_ref()?, self.secret.as_ref()?);
+        let uid = text(secret, &["metadata", "annotations", "kubernetes.io/service-account.uid"]);
+        (uid == text(account, &["metadata", "uid"])).then(|| credentials(secret))?
+    }
+}
+
+fn credentials(secret: &Json) -> Option<Credentials> {
+    let field = |name: &str| Some(text(secret, &["data", name]).to_owned()).filter(|text| !text.is_empty());
+    Some(Credentials { token: decoded(&field("token")?)?, authority: field("ca.crt")? })
+}
+
+/// The text of base64.
+pub(super) fn decoded(text: &str) -> Option<String> {
+    String::from_utf8(BASE64_STANDARD.decode(text).ok()?).ok()
+}
+
+impl Credentials {
+    /// A kubeconfig: the same text for the same credentials.
+    pub(super) fn kubeconfig(&self, server: &str, user: &str) -> String {
+        let config = json!({
+            "apiVersion": "v1",
+            "kind": "Config",
+            "clusters": [{
+                "name": "cluster",
+                "cluster": { "server": server, "certificate-authority-data": self.authority },
+            }],
+            "users": [{ "name": user, "user": { "token": self.token } }],
+            "contexts": [{ "name": user, "context": { "cluster": "cluster", "user": user } }],
+            "current-context": user,
+        });
+        // JSON is YAML.
+        format!("{config:#}\n")
+    }
+}

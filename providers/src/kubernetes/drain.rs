@@ -1,0 +1,128 @@
+//! Draining a Node: nothing new comes, and what is there is asked to go, as budgets allow.
+
+use std::time::{Duration, Instant};
+
+use fleet_engine::resource::Error;
+use serde_json::{Value as Json, json};
+
+use super::client::{Acting, Resource};
+use super::json::text;
+use super::owned::finalizers;
+use super::refusal::Refusal;
+
+/// How often it is looked whether pods are gone.
+const PAUSE: Duration = Duration::from_secs(1);
+
+fn nodes() -> Resource {
+    Resource::core("Node", "nodes", false)
+}
+
+pub(super) fn pods() -> Resource {
+    Resource::core("Pod", "pods", true)
+}
+
+/// A pod that is still there, and why.
+struct Left {
+    pod: String,
+    why: String,
+}
+
+/// Lets nothing new onto a Node.
+pub(super) async fn cordon(acting: &Acting, name: &str) -> Result<(), Error> {
+    match acting.merge(&nodes().one("", name), &json!({ "spec": { "unschedulable": true } })).await {
+        Ok(_) | Err(Refusal::Gone(_)) => Ok(()),
+        Err(refusal) => Err(refusal.into()),
+    }
+}
+
+/// Evicts all pods of a Node and waits until they are gone; what is left at the deadline is told.
+pub(super) async fn drain(acting: &Acting, name: &str, within: Duration) -> Result<(), Error> {
+    let begun = Instant::now();
+    loop {
+        let selector = format!("spec.nodeName={name}");
+        let all = acting.looking.list(&pods().all(None), &[("fieldSelector", &selector)]).await?;
+        let mut left = Vec::new();
+        for pod in all.iter().filter(|pod| must_go(pod)) {
+            left.extend(evict(acting, pod).await?);
+        }
+        if left.is_empty() {
+            return Ok(());
+        }
+        if begun.elapsed() >= within {
+            let told: Vec<String> =
+                left.iter().map(|left| format!("`{}` ({})", left.pod, left.why)).collect();
+            let message = format!(
+                "Node `{name}` is cordoned and was drained for {} s, and these pods are still there: {}; it was not deleted",
+                within.as_secs(),
+                told.join(", ")
+            );
+            return Err(Error::permanent(message).help(
+                "let them end and run it again, give a longer `drain_timeout`, or set `delete_undrained = true` to delete the Node with them",
+            ));
+        }
+        tokio::time::sleep(PAUSE).await;
+    }
+}
+
+/// Pods of DaemonSets come back, static ones are the agent's own, and what is over disturbs nobody.
+fn must_go(pod: &Json) -> bool {
+    let owners = pod["metadata"]["ownerReferences"].as_array().into_iter().flatten();
+    let is_daemon =
+        owners.into_iter().any(|owner| owner["kind"] == "DaemonSet" && owner["controller"] == true);
+    let is_static = !pod["metadata"]["annotations"]["kubernetes.io/config.mirror"].is_null();
+    let is_over = matches!(text(pod, &["status", "phase"]), "Succeeded" | "Failed");
+    let is_held = !finalizers(pod).is_empty() && !pod["metadata"]["deletionTimestamp"].is_null();
+    !is_daemon && !is_static && (!is_over || is_held)
+}
+
+/// Asks one pod to go; it is told as left until it is gone.
+async fn evict(acting: &Acting, pod: &Json) -> Result<Option<Left>, Error> {
+    let (namespace, name) = (text(pod, &["metadata", "namespace"]), text(pod, &["metadata", "name"]));
+    let left = |why: String| Some(Left { pod: format!("{namespace}/{name}"), why });
+    if !pod["metadata"]["deletionTimestamp"].is_null() {
+        let held = finalizers(pod);
+        let why = if held.is_empty() {
+            "it is ending".to_owned()
+        } else {
+            format!("the finalizer `{}` holds it", held.join("`, `"))
+        };
+        return Ok(left(why));
+    }
+    let eviction = json!({
+        "apiVersion": "policy/v1", "kind": "Eviction", "metadata": { "name": name, "namespace": namespace },
+        "deleteOptions": { "preconditions": { "uid": text(pod, &["metadata", "uid"]) } },
+    });
+    let place = pods().one(namespace, name).sub("eviction");
+    match acting.create(&place, &eviction, &acting.looking.manager).await {
+        Ok(_) => Ok(left("it is ending".to_owned())),
+        Err(Refusal::Gone(_)) => Ok(None),
+        // A budget does not let it go now.
+        Err(Refusal::Later(error)) => Ok(left(error.message)),
+        // Another of the same name: it is seen in the next round.
+        Err(Refusal::Failed(error)) if error.transient => Ok(left(error.message)),
+        Err(refusal) => Err(refusal.into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_must_go() {
+        let pod = |metadata: Json, phase: &str| json!({ "metadata": metadata, "status": { "phase": phase } });
+        let owned = json!({ "ownerReferences": [{ "kind": "DaemonSet", "controller": true }] });
+        let mirror = json!({ "annotations": { "kubernetes.io/config.mirror": "x" } });
+        let held = json!({ "deletionTimestamp": "t", "finalizers": ["x"] });
+        for (pod, expected) in [
+            (pod(json!({}), "Running"), true),
+            (pod(json!({}), "Pending"), true),
+            (pod(json!({}), "Succeeded"), false),
+            (pod(owned, "Running"), false),
+            (pod(mirror, "Running"), false),
+            (pod(held, "Succeeded"), true),
+        ] {
+            assert_eq!(must_go(&pod), expected, "{pod}");
+        }
+    }
+}

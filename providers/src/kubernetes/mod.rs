@@ -1,0 +1,88 @@
+//! Provider `kubernetes`: what a cluster knows of Macs, and anything else that is kept there.
+//!
+//! 1. [`settings`]: which cluster, and as whom; [`client`]: the two sides of its API; [`refusal`]: what its errors mean
+//! 2. [`json`]: objects as values; [`owned`]: which of their fields are ours, and what is in them
+//! 3. [`account`]: accounts with a token, which several kinds make; [`drain`]: how a Node is emptied
+//! 4. kinds and data, one file each
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::PathBuf;
+
+use fleet_engine::kind::{Data, Kind, Of};
+use fleet_engine::provider::Provider;
+use fleet_engine::resource::Error;
+
+mod account;
+mod bootstrap_token;
+mod capi_connection;
+mod client;
+mod drain;
+mod egress_service;
+mod json;
+mod manifest;
+mod node;
+mod node_identity;
+mod object;
+mod owned;
+mod refusal;
+mod settings;
+mod stuck_pods;
+
+pub use client::{Acting, Looking};
+pub use settings::Settings;
+
+/// The provider.
+#[derive(Clone)]
+pub struct Kubernetes {
+    /// Where relative paths start.
+    directory: PathBuf,
+    /// What its settings may leave out.
+    environment: BTreeMap<String, String>,
+}
+
+impl Kubernetes {
+    /// Takes what its settings leave out from these environment variables.
+    #[must_use]
+    pub fn new(directory: PathBuf, environment: &BTreeMap<String, String>) -> Kubernetes {
+        let own = environment.iter().filter(|(name, _)| matches!(name.as_str(), "HOME" | "KUBECONFIG"));
+        let environment = own.map(|(name, value)| (name.clone(), value.clone())).collect();
+        Kubernetes { directory, environment }
+    }
+
+    async fn connect(&self, settings: Settings) -> Result<Acting, Error> {
+        client::connect(settings.cluster(&self.directory, &self.environment).await?)
+    }
+}
+
+impl Provider for Kubernetes {
+    const NAME: &'static str = "kubernetes";
+    const LIMIT: usize = 16;
+    type Settings = Settings;
+    type Reader = Looking;
+    type Writer = Acting;
+    const KINDS: &'static [&'static dyn Kind<Looking, Acting>] = &[
+        &Of::<bootstrap_token::BootstrapToken>::KIND,
+        &Of::<capi_connection::CapiConnection>::KIND,
+        &Of::<egress_service::EgressService>::KIND,
+        &Of::<manifest::Manifest>::KIND,
+        &Of::<node::Node>::KIND,
+        &Of::<node_identity::NodeIdentity>::KIND,
+        &Of::<stuck_pods::StuckPods>::KIND,
+    ];
+    const DATA: &'static [&'static dyn Data<Looking>] = &[&Of::<object::Object>::KIND];
+
+    async fn reader(&self, settings: Settings) -> Result<Looking, Error> {
+        Ok(self.connect(settings).await?.looking)
+    }
+
+    async fn writer(&self, settings: Settings) -> Result<Acting, Error> {
+        self.connect(settings).await
+    }
+}
+
+impl fmt::Debug for Kubernetes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Kubernetes").field("directory", &self.directory).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,352 @@
+//! `kubernetes_node`: the Node that the agent of a Mac keeps.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, SystemTime};
+
+use fleet_derive::Schema;
+use fleet_engine::attributes::Misfit;
+use fleet_engine::resource::{ApiKind, At, Change, Disruption, Error, Resource, Touch};
+use futures_util::future::join_all;
+use serde_json::{Value as Json, json};
+
+use super::client::{self, Acting, Looking};
+use super::drain::{cordon, drain};
+use super::json::{text, texts};
+use super::manifest::gone;
+use super::owned::owned;
+
+/// How often it is looked whether the agent made it ready, and with which pause.
+const LOOKS: usize = 30;
+const PAUSE: Duration = Duration::from_millis(500);
+
+/// Labels that agents and the cluster write themselves.
+const RESERVED: [&str; 2] = ["kubernetes.io", "k8s.io"];
+
+/// The Node of a Mac, which its agent makes and keeps: here it is waited for, labelled, and removed in good order.
+///
+/// Nothing here makes a Node: the agent registers it. It counts as ready when its condition `Ready` is true and its agent
+/// was heard of within `stale_after`, by the clock of the cluster. A `provider_id` is filled in where the Node has none; one
+/// that differs is told and left alone, because no cluster lets it be changed.
+///
+/// Labels are fleet's own fields of the Node. Those of `kubernetes.io` and `k8s.io` are the agent's and refused, and so is
+/// what begins with one of `agent_labels`: an agent takes labels away that it thinks its own.
+///
+/// On the way out the Node is cordoned, its pods are evicted as their budgets allow, and then it is deleted. Pods that are
+/// still there at the deadline are told, and the Node stays, unless `delete_undrained` says otherwise.
+///
+/// ```hcl
+/// resource "kubernetes_node" "mini" {
+///   name        = "mini-0"
+///   labels      = { "example.com/fleet" = "runners" }
+///   provider_id = "scaleway://apple-silicon/fr-par-1/11111111-2222-3333-4444-555555555555"
+/// }
+/// ```
+#[derive(Clone, Debug, PartialEq, Schema)]
+pub(super) struct Node {
+    /// The name of the Node: that of the Mac.
+    #[fleet(replace)]
+    name: String,
+    /// Which machine it is, in the words of its vendor; what the agent says if it is left out.
+    #[fleet(optional_computed)]
+    provider_id: Option<String>,
+    /// Labels that are fleet's.
+    #[fleet(default = BTreeMap::new())]
+    labels: BTreeMap<String, String>,
+    /// How labels begin that the agent takes away unless it sets them itself.
+    #[fleet(default = Vec::new())]
+    agent_labels: Vec<String>,
+    /// Whether it has to be ready; apply waits for that.
+    #[fleet(default = true)]
+    ready: bool,
+    /// For how long an agent is believed to be there after it was heard of.
+    #[fleet(default = "2m")]
+    stale_after: String,
+    /// For how long its pods are waited for when it goes.
+    #[fleet(default = "5m")]
+    drain_timeout: String,
+    /// Whether it is deleted with the pods that are still there then.
+    #[fleet(default = false)]
+    delete_undrained: bool,
+    /// Its addresses, by their type.
+    #[fleet(computed)]
+    addresses: Option<BTreeMap<String, String>>,
+    /// Given by the cluster.
+    #[fleet(computed)]
+    uid: Option<String>,
+}
+
+impl Resource for Node {
+    const NAME: &'static str = "kubernetes_node";
+    const ID: Option<&'static str> = Some("the name of the Node");
+
+    fn normalize(&mut self) -> Result<(), Misfit> {
+        if self.name.is_empty() {
+            return Err(Misfit::new("name", "a name is needed"));
+        }
+        for (name, given) in [("stale_after", &self.stale_after), ("drain_timeout", &self.drain_timeout)] {
+            if humantime::parse_duration(given).is_err() {
+                return Err(Misfit::new(name, "a duration is a text with a unit, such as `5m`"));
+            }
+        }
+        for label in self.labels.keys() {
+            let domain = label.split_once('/').map_or("", |(domain, _)| domain);
+            let is_reserved =
+                RESERVED.iter().any(|known| domain == *known || domain.ends_with(&format!(".{known}")));
+            if is_reserved {
+                let why = format!("`{label}` is for the agent and the cluster to write");
+                return Err(Misfit::new("labels", why));
+            }
+            if let Some(start) = self.agent_labels.iter().find(|start| label.starts_with(start.as_str())) {
+                let why = format!(
+                    "the agent takes `{label}` away, as everything that begins with `{start}`: let the agent set it"
+                );
+                return Err(Misfit::new("labels", why));
+            }
+        }
+        Ok(())
+    }
+
+    fn disrupts(touch: Touch<'_>) -> Disruption {
+        if touch == Touch::Destroy { Disruption::Host } else { Disruption::Nothing }
+    }
+}
+
+fn nodes() -> client::Resource {
+    client::Resource::core("Node", "nodes", false)
+}
+
+fn leases() -> client::Resource {
+    client::Resource::of("coordination.k8s.io/v1", "Lease", "leases", true)
+}
+
+/// What is heard of an agent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Pulse {
+    is_ready: bool,
+    /// How long ago it was last heard of.
+    age: Option<Duration>,
+}
+
+impl Pulse {
+    fn of(node: &Json, lease: Option<&Json>, now: SystemTime) -> Pulse {
+        let conditions = node["status"]["conditions"].as_array().into_iter().flatten();
+        let ready = conditions.into_iter().find(|condition| condition["type"] == "Ready");
+        let beats = [
+            ready.map(|ready| text(ready, &["lastHeartbeatTime"])),
+            lease.map(|lease| text(lease, &["spec", "renewTime"])),
+        ];
+        let beats = beats.into_iter().flatten().filter_map(|beat| humantime::parse_rfc3339(beat).ok());
+        // A beat of which the clock knows nothing yet is one of now.
+        let age = beats.max().map(|last| now.duration_since(last).unwrap_or_default());
+        Pulse { is_ready: ready.is_some_and(|ready| ready["status"] == "True"), age }
+    }
+
+    fn is_good(&self, stale_after: Duration) -> bool {
+        self.is_ready && self.age.is_some_and(|age| age <= stale_after)
+    }
+
+    fn words(&self) -> String {
+        let heard = self.age.map_or("it was never heard of".to_owned(), |age| {
+            format!("its agent was heard of {} s ago", age.as_secs())
+        });
+        let ready = if self.is_ready { "it says that it is ready" } else { "it is not ready" };
+        format!("{ready}, and {heard}")
+    }
+}
+
+impl Node {
+    fn duration(text: &str) -> Duration {
+        humantime::parse_duration(text).unwrap_or(Duration::from_secs(120))
+    }
+
+    async fn see(&self, looking: &Looking) -> Result<Option<(Json, Pulse)>, Error> {
+        let Some((node, now)) = looking.get_now(&nodes().one("", &self.name)).await? else { return Ok(None) };
+        let lease = looking.get(&leases().one("kube-node-lease", &self.name)).await;
+        // Not everybody may see these, and not every agent has one.
+        let pulse = Pulse::of(&node, lease.ok().flatten().as_ref(), now);
+        Ok(Some((node, pulse)))
+    }
+
+    fn is_good(&self, pulse: &Pulse) -> bool {
+        pulse.is_good(Node::duration(&self.stale_after))
+    }
+
+    /// What is wrong with a wish for the machine, given what the Node says.
+    fn other_machine(&self, node: &Json) -> Option<Error> {
+        let is = text(node, &["spec", "providerID"]);
+        let wished = self
+            .provider_id
+            .as_deref()
+            .filter(|wished| !wished.is_empty() && !is.is_empty() && *wished != is)?;
+        let message = format!("Node `{}` is `{is}`, and not `{wished}`; that cannot be changed", self.name);
+        Some(Error::permanent(message).help(
+            "if it is the wrong machine, find out who registered it; else delete the Node, and its agent registers it anew",
+        ))
+    }
+}
+
+impl ApiKind for Node {
+    type Reader = Looking;
+    type Writer = Acting;
+
+    async fn observe(reader: &Looking, batch: Vec<At<Node>>) -> Vec<Result<Option<Node>, Error>> {
+        join_all(batch.into_iter().map(|at| observe(reader, at))).await
+    }
+
+    async fn apply(self, writer: &Acting, _: Change<Node>) -> Result<Node, Error> {
+        let place = nodes().one("", &self.name);
+        let mut last = None;
+        for look in 0..LOOKS {
+            let Some((node, pulse)) = self.see(&writer.looking).await? else {
+                tokio::time::sleep(PAUSE).await;
+                continue;
+            };
+            if look == 0 || last.is_none() {
+                if let Some(error) = self.other_machine(&node) {
+                    return Err(error);
+                }
+                let wish = json!({
+                    "apiVersion": "v1", "kind": "Node", "metadata": { "name": self.name, "labels": self.labels },
+                });
+                writer.apply(&place, &wish, true).await.map_err(Error::from)?;
+                if let Some(id) =
+                    self.provider_id.as_ref().filter(|_| text(&node, &["spec", "providerID"]).is_empty())
+                {
+                    writer
+                        .merge(&place, &json!({ "spec": { "providerID": id } }))
+                        .await
+                        .map_err(Error::from)?;
+                }
+            }
+            if !self.ready || self.is_good(&pulse) {
+                return Ok(Node { uid: Some(text(&node, &["metadata", "uid"]).to_owned()), ..self });
+            }
+            last = Some(pulse);
+            tokio::time::sleep(PAUSE).await;
+        }
+        Err(match last {
+            Some(pulse) => Error::transient(format!("Node `{}` is there: {}", self.name, pulse.words()))
+                .help("look at the log of the agent on the Mac"),
+            None => Error::transient(format!("there is no Node `{}` yet", self.name)).help(
+                "its agent has to register it: see that it runs on the Mac, and that its kubeconfig is good",
+            ),
+        })
+    }
+
+    async fn destroy(writer: &Acting, observed: Node) -> Result<(), Error> {
+        let place = nodes().one("", &observed.name);
+        let uid = observed.uid.clone().unwrap_or_default();
+        cordon(writer, &observed.name).await?;
+        match drain(writer, &observed.name, Node::duration(&observed.drain_timeout)).await {
+            Err(error) if !observed.delete_undrained => return Err(error),
+            Err(error) => tracing::warn!("deleted although: {error}"),
+            Ok(()) => {}
+        }
+        writer.delete(&place, &uid).await?;
+        gone(&writer.looking, &place, &uid).await
+    }
+
+    const REHEARSES: bool = true;
+
+    async fn rehearse(self, reader: &Looking) -> Result<(), Error> {
+        let node = reader.get(&nodes().one("", &self.name)).await?;
+        node.and_then(|node| self.other_machine(&node)).map_or(Ok(()), Err)
+    }
+}
+
+async fn observe(reader: &Looking, at: At<Node>) -> Result<Option<Node>, Error> {
+    let asked = match at {
+        At::Recorded(asked) | At::Declared(asked) | At::Begun { wish: asked, .. } => asked,
+        At::Id(name) => Node {
+            name: name.to_string(),
+            provider_id: None,
+            labels: BTreeMap::new(),
+            agent_labels: Vec::new(),
+            ready: true,
+            stale_after: "2m".to_owned(),
+            drain_timeout: "5m".to_owned(),
+            delete_undrained: false,
+            addresses: None,
+            uid: None,
+        },
+    };
+    let Some((node, pulse)) = asked.see(reader).await? else { return Ok(None) };
+    let there = texts(&node["metadata"]["labels"]);
+    let ours =
+        owned(&node, &reader.manager).map(|ours| texts(&ours["metadata"]["labels"])).unwrap_or_default();
+    let is_ours = |name: &String| ours.contains_key(name) || asked.labels.contains_key(name);
+    let addresses = node["status"]["addresses"].as_array().into_iter().flatten();
+    let addresses =
+        addresses.map(|one| (text(one, &["type"]).to_owned(), text(one, &["address"]).to_owned()));
+    Ok(Some(Node {
+        provider_id: Some(text(&node, &["spec", "providerID"]).to_owned()).filter(|id| !id.is_empty()),
+        labels: there.into_iter().filter(|(name, _)| is_ours(name)).collect(),
+        ready: asked.ready && asked.is_good(&pulse),
+        addresses: Some(addresses.collect()),
+        uid: Some(text(&node, &["metadata", "uid"]).to_owned()),
+        ..asked
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn node(name: &str, labels: &[(&str, &str)]) -> Node {
+        Node {
+            name: name.to_owned(),
+            provider_id: None,
+            labels: labels.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect(),
+            agent_labels: vec!["tuist.dev/".to_owned()],
+            ready: true,
+            stale_after: "2m".to_owned(),
+            drain_timeout: "5m".to_owned(),
+            delete_undrained: false,
+            addresses: None,
+            uid: None,
+        }
+    }
+
+    #[test]
+    fn labels_that_would_not_stay_are_refused() {
+        for (label, expected) in [
+            ("example.com/fleet", None),
+            ("plain", None),
+            ("kubernetes.io/role", Some("the agent and the cluster")),
+            ("node-role.kubernetes.io/mac", Some("the agent and the cluster")),
+            ("tuist.dev/fleet", Some("takes")),
+        ] {
+            let found = node("a", &[(label, "x")]).normalize().err().map(|misfit| misfit.message);
+            assert_eq!(found.is_some(), expected.is_some(), "{label}");
+            assert!(expected.is_none_or(|expected| found.unwrap_or_default().contains(expected)), "{label}");
+        }
+        let odd = Node { stale_after: "soon".to_owned(), ..node("a", &[]) }.normalize().unwrap_err();
+        assert_eq!(odd.attribute, "stale_after");
+    }
+
+    #[test]
+    fn the_pulse_is_the_youngest_beat_by_the_clock_of_the_cluster() {
+        let at = |text: &str| humantime::parse_rfc3339(text).unwrap();
+        let node = json!({ "status": { "conditions": [
+            { "type": "Ready", "status": "True", "lastHeartbeatTime": "2026-01-01T00:00:00Z" },
+        ] } });
+        let lease = json!({ "spec": { "renewTime": "2026-01-01T00:00:30.000000Z" } });
+        let age =
+            |lease: Option<&Json>, now: &str| Pulse::of(&node, lease, at(now)).age.map(|age| age.as_secs());
+        assert_eq!(age(None, "2026-01-01T00:01:00Z"), Some(60));
+        assert_eq!(age(Some(&lease), "2026-01-01T00:01:00Z"), Some(30));
+        assert_eq!(age(Some(&lease), "2025-01-01T00:00:00Z"), Some(0), "a clock that is behind");
+        let pulse = Pulse::of(&node, Some(&lease), at("2026-01-01T00:03:00Z"));
+        assert!(pulse.is_good(Duration::from_secs(150)) && !pulse.is_good(Duration::from_secs(149)));
+        assert!(!Pulse::of(&json!({}), None, at("2026-01-01T00:00:00Z")).is_good(Duration::MAX));
+    }
+
+    #[test]
+    fn another_machine_is_told() {
+        let wish = Node { provider_id: Some("x://b".to_owned()), ..node("a", &[]) };
+        let is = |id: &str| wish.other_machine(&json!({ "spec": { "providerID": id } }));
+        assert!(is("").is_none() && is("x://b").is_none());
+        let error = is("x://a").unwrap();
+        assert!(error.message.contains("`x://a`") && error.message.contains("`x://b`") && !error.transient);
+    }
+}

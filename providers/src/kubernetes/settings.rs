@@ -1,0 +1,160 @@
+//! Which cluster is meant, and who asks: the `provider` block, completed from the usual places.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use fleet_derive::Schema;
+use fleet_engine::resource::Error;
+use kube::Config;
+use kube::config::{KubeConfigOptions, Kubeconfig};
+
+/// Who owns the fields that are applied, unless somebody says otherwise.
+const FIELD_MANAGER: &str = "fleet";
+
+/// A Kubernetes cluster.
+///
+/// The way there is a kubeconfig: its text in `kubeconfig`, a file in `kubeconfig_path`, or else the files that
+/// `KUBECONFIG` names, or `~/.kube/config`. Programs that a kubeconfig names for logging in are run. With `in_cluster`, the
+/// account of the pod is used that fleet runs in.
+///
+/// Objects are written by server-side apply. Every field has an owner there: fleet's is called `fleet`, and a field of
+/// somebody else is not changed without `force`.
+///
+/// ```hcl
+/// secret "cluster" {
+///   from = "env:CLUSTER_KUBECONFIG"
+/// }
+///
+/// provider "kubernetes" {
+///   kubeconfig = secret.cluster
+///   namespace  = "ci"
+/// }
+/// ```
+#[derive(Clone, Schema)]
+pub struct Settings {
+    /// The text of a kubeconfig.
+    #[fleet(secret)]
+    pub kubeconfig: Option<String>,
+    /// The path of a kubeconfig.
+    pub kubeconfig_path: Option<String>,
+    /// The context of the kubeconfig; its current one if this is left out.
+    pub context: Option<String>,
+    /// Whether the account of the pod is used that fleet runs in.
+    #[fleet(default = false)]
+    pub in_cluster: bool,
+    /// The namespace of objects that name none; that of the context if this is left out.
+    pub namespace: Option<String>,
+    /// Who owns the fields that are applied; `fleet` if this is left out.
+    pub field_manager: Option<String>,
+}
+
+/// A cluster, with nothing left out.
+pub(super) struct Cluster {
+    pub(super) config: Config,
+    pub(super) namespace: String,
+    pub(super) manager: String,
+}
+
+impl Settings {
+    /// Completes the settings.
+    pub(super) async fn cluster(
+        self,
+        directory: &Path,
+        environment: &BTreeMap<String, String>,
+    ) -> Result<Cluster, Error> {
+        let config = match (&self.kubeconfig, &self.kubeconfig_path, self.in_cluster) {
+            (None, None, true) => Config::incluster().map_err(|_| {
+                let error = Error::permanent("there is no account of a pod here");
+                error.help("`in_cluster` works in a pod with an account; elsewhere give a kubeconfig")
+            })?,
+            (_, _, true) => return Err(only_one("in_cluster")),
+            (Some(_), Some(_), _) => return Err(only_one("kubeconfig")),
+            // What is wrong with its text is not repeated: it is secret.
+            (Some(text), None, false) => {
+                let parsed = Kubeconfig::from_yaml(text);
+                let parsed = parsed.map_err(|_| Error::permanent("`kubeconfig` holds no kubeconfig"))?;
+                self.load(parsed).await?
+            }
+            (None, path, false) => {
+                let paths = paths(path.as_deref(), directory, environment)?;
+                self.load(read(&paths)?).await?
+            }
+        };
+        let namespace = self.namespace.unwrap_or_else(|| config.default_namespace.clone());
+        let manager = self.field_manager.unwrap_or_else(|| FIELD_MANAGER.to_owned());
+        Ok(Cluster { config, namespace, manager })
+    }
+
+    async fn load(&self, kubeconfig: Kubeconfig) -> Result<Config, Error> {
+        let options = KubeConfigOptions { context: self.context.clone(), ..KubeConfigOptions::default() };
+        let loaded = Config::from_custom_kubeconfig(kubeconfig, &options).await;
+        loaded.map_err(|_| {
+            let named =
+                self.context.as_ref().map_or("its current context".to_owned(), |name| format!("`{name}`"));
+            Error::permanent(format!("the kubeconfig cannot be used with {named}"))
+                .help("check that the context, its cluster and its user are there, and the files they name")
+        })
+    }
+}
+
+fn only_one(name: &str) -> Error {
+    Error::permanent(format!("`{name}` and another way to the cluster are given"))
+        .help("give one of `kubeconfig`, `kubeconfig_path` and `in_cluster`")
+}
+
+/// The files that together are the kubeconfig.
+fn paths(
+    path: Option<&str>,
+    directory: &Path,
+    environment: &BTreeMap<String, String>,
+) -> Result<Vec<PathBuf>, Error> {
+    let home = environment.get("HOME").map(PathBuf::from);
+    let resolve = |text: &str| match (text.strip_prefix("~/"), &home) {
+        (Some(rest), Some(home)) => home.join(rest),
+        _ => directory.join(text),
+    };
+    if let Some(path) = path {
+        return Ok(vec![resolve(path)]);
+    }
+    if let Some(list) = environment.get("KUBECONFIG").filter(|list| !list.is_empty()) {
+        return Ok(std::env::split_paths(list).map(|path| directory.join(path)).collect());
+    }
+    let usual = home.map(|home| home.join(".kube/config")).filter(|path| path.exists());
+    usual.map(|path| vec![path]).ok_or_else(|| {
+        Error::permanent("provider `kubernetes` has no kubeconfig, and the variable `KUBECONFIG` is not set")
+            .help("set `KUBECONFIG`, or write `kubeconfig` in `provider \"kubernetes\" { … }`")
+    })
+}
+
+fn read(paths: &[PathBuf]) -> Result<Kubeconfig, Error> {
+    let mut whole = Kubeconfig::default();
+    for path in paths {
+        let part = Kubeconfig::read_from(path);
+        let merged = part.and_then(|part| whole.merge(part));
+        whole = merged.map_err(|_| {
+            let message = format!("{} is no kubeconfig that can be read", path.display());
+            Error::permanent(message).help("check that the file is there and that it is YAML")
+        })?;
+    }
+    Ok(whole)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn where_a_kubeconfig_is_looked_for() {
+        let environment = |pairs: &[(&str, &str)]| -> BTreeMap<String, String> {
+            pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
+        };
+        let find = |path: Option<&str>, pairs: &[(&str, &str)]| {
+            let found = paths(path, Path::new("/site"), &environment(pairs)).map_err(|error| error.message);
+            found.map(|paths| paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>())
+        };
+        assert_eq!(find(Some("a"), &[("KUBECONFIG", "/b")]).unwrap(), ["/site/a"]);
+        assert_eq!(find(Some("~/a"), &[("HOME", "/home/x")]).unwrap(), ["/home/x/a"]);
+        assert_eq!(find(None, &[("KUBECONFIG", "/b:c")]).unwrap(), ["/b", "/site/c"]);
+        assert!(find(None, &[("HOME", "/nowhere")]).unwrap_err().contains("KUBECONFIG"));
+    }
+}

@@ -20,6 +20,7 @@ use crate::lab::{Description, Error, Options, at};
 use crate::log::Log;
 use crate::scaleway::{Permissions, Preorder, Scaleway, Token};
 use crate::serve::serve;
+use crate::vendors::Vendors;
 use crate::world::{State, World};
 
 /// Servers that are there when a world begins were ordered so long before.
@@ -32,6 +33,8 @@ pub(crate) struct Started {
     pub(crate) runtime: Handle,
     /// Somebody asked it to stop.
     pub(crate) stop: Arc<Notify>,
+    /// The other vendors.
+    pub(crate) vendors: Vendors,
 }
 
 /// The whole life of a lab, on a thread of its own.
@@ -87,6 +90,7 @@ async fn begin(options: &Options, directory: &Path) -> Result<Started, Error> {
     world.build_all(!resumed).await;
     let api = TcpListener::bind("127.0.0.1:0").await.map_err(failed)?;
     let control = TcpListener::bind("127.0.0.1:0").await.map_err(failed)?;
+    let vendors = Vendors::open(&*options.factory, &world.clock).await.map_err(failed)?;
     let url = |listener: &TcpListener| Ok(format!("http://{}", listener.local_addr()?));
     let description = Description {
         pid: std::process::id(),
@@ -97,7 +101,9 @@ async fn begin(options: &Options, directory: &Path) -> Result<Started, Error> {
         identity,
         environment: BTreeMap::new(),
     };
-    let description = Description { environment: environment(&world, &description), ..description };
+    let mut environment = environment(&world, &description);
+    environment.extend(vendors.environment());
+    let description = Description { environment, ..description };
     disk::replace_json(&Description::path(directory), &description).map_err(failed)?;
     let stop = Arc::new(Notify::new());
     let router = control::router(Control { world: Arc::clone(&world), stop: Arc::clone(&stop) });
@@ -105,7 +111,7 @@ async fn begin(options: &Options, directory: &Path) -> Result<Started, Error> {
     tokio::spawn(async move { axum::serve(control, router).await });
     let driven = world.clock.clone();
     tokio::spawn(async move { driven.drive().await });
-    Ok(Started { world, description, runtime: Handle::current(), stop })
+    Ok(Started { world, description, runtime: Handle::current(), stop, vendors })
 }
 
 /// A vendor with Macs that are free, and a key that they accept.

@@ -21,6 +21,7 @@ use crate::fault::{Fault, Set};
 use crate::log::Entry;
 use crate::machine::{Factory, NoMachines};
 use crate::scaleway::{Rules, Scaleway, Server, Token};
+use crate::vendors::Vendors;
 use crate::world::{Trouble, World};
 
 /// What a world begins with.
@@ -117,6 +118,7 @@ pub enum Error {
 /// A world that runs, until this is dropped.
 pub struct Lab {
     world: Arc<World>,
+    vendors: Vendors,
     description: Description,
     runtime: Handle,
     stop: Arc<Notify>,
@@ -155,9 +157,9 @@ impl Lab {
         let outcome = has_started
             .recv()
             .unwrap_or_else(|_| Err(at(&place, io::Error::other("it ended while it began"))));
-        let Started { world, description, runtime, stop } = outcome?;
+        let Started { world, description, runtime, stop, vendors } = outcome?;
         let (end, thread) = (Some(end), Some(thread));
-        Ok(Lab { world, description, runtime, stop, end, thread, temporary })
+        Ok(Lab { world, vendors, description, runtime, stop, end, thread, temporary })
     }
 
     /// How to reach it.
@@ -170,6 +172,12 @@ impl Lab {
     #[must_use]
     pub fn api_url(&self) -> &str {
         &self.description.api_url
+    }
+
+    /// The vendors beside the one that rents machines out.
+    #[must_use]
+    pub fn vendors(&self) -> &Vendors {
+        &self.vendors
     }
 
     /// Where it lives.

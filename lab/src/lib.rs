@@ -6,15 +6,18 @@
 //! 4. `world/`: the books, the machines behind them, and what happens between them
 //! 5. [`machine`]: what a vendor does to a machine; [`mac`]: machines, each with its own root directory and tree of
 //!    commands, behind an SSH server
-//! 6. [`runners`]: who runs jobs for GitHub, shared by all Macs
+//! 6. [`runners`]: who runs jobs for GitHub, shared by all Macs; [`github`]: the API that shows them; [`vault`]: secrets. They are
+//!    [`vendors`], each behind a [`desk`]
 //! 7. [`fault`]: what goes wrong on purpose; [`log`]: every request that came
 //! 8. `control.rs`: the lab's own address, and [`Remote`], its client; `http.rs`, `disk.rs`
 
 mod begin;
 pub mod clock;
 mod control;
+pub mod desk;
 mod disk;
 pub mod fault;
+pub mod github;
 mod http;
 mod lab;
 pub mod log;
@@ -25,6 +28,8 @@ pub mod runners;
 pub mod scaleway;
 mod serve;
 pub mod tailnet;
+pub mod vault;
+pub mod vendors;
 mod world;
 
 pub use control::{CatalogueEdit, Move, ServerEdit};

@@ -10,6 +10,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::clock::Clock;
+use crate::runners::Runners;
+use crate::tailnet::Tailnet;
 
 /// A machine that could not do what it was told, in words.
 #[derive(Clone, Debug, thiserror::Error)]
@@ -21,6 +23,16 @@ pub trait Factory: Send + Sync {
     /// Builds a machine, switched off. What a machine of this id left in the directory when the lab stopped is still
     /// there: it is the disk of the machine, and must not change.
     fn build(&self, blueprint: Blueprint) -> BoxFuture<'_, Result<Arc<dyn Machine>, Failed>>;
+
+    /// The runners that agents on its machines are registered as.
+    fn runners(&self) -> Runners {
+        Runners::default()
+    }
+
+    /// The tailnet that its machines join.
+    fn tailnet(&self) -> Tailnet {
+        Tailnet::default()
+    }
 }
 
 /// What a machine is, for as long as it is there.

@@ -12,6 +12,7 @@ pub mod github;
 pub mod host;
 pub mod macos;
 mod mode;
+pub mod registrar;
 pub mod scaleway;
 pub mod tailscale;
 
@@ -35,7 +36,7 @@ pub fn builtin(directory: PathBuf, environment: &BTreeMap<String, String>) -> Re
         .with(Host)
         .with(Static)
         .with(Macos)
-        .with(Github)
-        .with(Tailscale)
+        .with(Github::new(environment))
+        .with(Tailscale::new(environment))
         .with(Scaleway::new(environment))
 }

@@ -29,6 +29,7 @@ mod show;
 mod state;
 mod support;
 mod validate;
+mod vendors;
 mod waves;
 mod words;
 mod world;

@@ -176,6 +176,14 @@ impl Factory for Macs {
     fn build(&self, blueprint: Blueprint) -> BoxFuture<'_, Result<Arc<dyn Machine>, Failed>> {
         Box::pin(async move { Ok(self.build_mac(blueprint).await? as Arc<dyn Machine>) })
     }
+
+    fn runners(&self) -> Runners {
+        self.tools.runners.clone()
+    }
+
+    fn tailnet(&self) -> Tailnet {
+        self.tools.tailnet.clone()
+    }
 }
 
 impl Tools {

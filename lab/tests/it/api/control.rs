@@ -132,12 +132,18 @@ fn a_lab_runs_until_it_is_told_to_stop() {
     let remote = Remote::open(&place).unwrap();
     let variables: Vec<&str> = remote.description().environment.keys().map(String::as_str).collect();
     let expected = [
+        "GITHUB_API_URL",
+        "GITHUB_TOKEN",
         "SCW_ACCESS_KEY",
         "SCW_API_URL",
         "SCW_DEFAULT_ORGANIZATION_ID",
         "SCW_DEFAULT_PROJECT_ID",
         "SCW_DEFAULT_ZONE",
         "SCW_SECRET_KEY",
+        "TAILSCALE_API_KEY",
+        "TAILSCALE_BASE_URL",
+        "VAULT_ADDR",
+        "VAULT_TOKEN",
     ];
     assert_eq!(variables, expected);
     let runtime = tokio::runtime::Runtime::new().unwrap();

@@ -191,7 +191,7 @@ impl Site {
             stage => stage,
         };
         let outside = Machine { stage, ..self.configuration.outside.clone() };
-        self.vault.want(Wanted::All);
+        self.vault.apply();
         let surroundings = self.configuration.surroundings(&self.providers, &self.vault, &outside);
         let hands = Hands {
             readers: &self.providers,

@@ -4,13 +4,14 @@ use std::error::Error as _;
 use std::io::Write as _;
 use std::time::{Duration, SystemTime};
 
+use fleet_engine::secret::{Malformed, Source};
 use fleet_engine::state::{State, Store, StoreError, StoreErrorKind, Write};
 use fleet_store::{Database, Document, Holder, Lease, OpenError};
 use futures_util::future::join_all;
 use tokio::runtime::Runtime;
 
 use crate::configuration::{Configuration, VariableArgs};
-use crate::secrets::{Vault, Wanted};
+use crate::secrets::{Missing, Vault, Wanted};
 use crate::settings::{self, Place};
 use crate::{Env, Failure, diagnostics};
 
@@ -91,9 +92,13 @@ impl Memory {
 
     /// A secret from a place, as `secret` blocks name it.
     pub(crate) fn secret(&self, from: &str) -> Result<String, Failure> {
-        self.vault
-            .fetch(from)
-            .map_err(|why| Failure::new(format!("cannot get a secret from `{from}`: {why}")))
+        let source = from.parse::<Source>().map_err(|Malformed { detail, help, .. }| {
+            Failure::new(format!("`{from}` is no source of a secret: {detail}")).help(help)
+        })?;
+        self.vault.fetch(&source).map(|got| got.value).map_err(|Missing { why, help }| {
+            let failure = Failure::new(format!("cannot get a secret from `{from}`: {why}"));
+            help.into_iter().fold(failure, Failure::help)
+        })
     }
 }
 

@@ -12,7 +12,7 @@ use fleet_syntax::diagnostic::has_errors;
 use fleet_syntax::{Diagnostic, Diagnostics, Span};
 
 use crate::configuration::Configuration;
-use crate::secrets::Vault;
+use crate::secrets::{Missing, Vault};
 
 /// A shorter key could be found by trying.
 const SHORTEST_KEY: usize = 16;
@@ -150,10 +150,13 @@ impl Reader<'_> {
         }
         let awaits = value.awaits().map(|awaits| &**awaits);
         problems.extend(match (awaits, self.vault.missing()) {
-            (Some(secret), Some((missing, why))) if secret == format!("secret.{missing}") => {
+            (Some(secret), Some((missing, Missing { why, help })))
+                if secret == format!("secret.{missing}") =>
+            {
                 let detail = format!("It says where the state is, or how secrets are compared: {why}.");
                 let error = Diagnostic::error(span, format!("cannot get {secret}"), detail);
-                Some(error.help("make it available, and run again; nothing was done"))
+                let first = help.unwrap_or_else(|| "make it available, and run again".into());
+                Some(error.help(format!("{first}; nothing was done")))
             }
             (Some(awaits), _) => {
                 let detail = format!("It depends on {awaits}, which has no value.");

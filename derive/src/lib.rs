@@ -6,6 +6,7 @@
 //! - `replace`: a change needs a new object
 //! - `secret`: never shown
 //! - `write_only`: sent, but never stored or read back
+//! - `told_once`: a computed value that is told when the thing is made, and never again
 //! - `internal`: of no use to people, and not shown in plans
 //! - `default = expression`: what an omitted argument is reset to
 //! - `required`: an `Option` that the user must give; `None` then only means that reality has no such value
@@ -39,6 +40,7 @@ struct Column<'a> {
     replace: bool,
     secret: bool,
     write_only: bool,
+    told_once: bool,
     internal: bool,
 }
 
@@ -112,6 +114,7 @@ impl Column<'_> {
             replace: false,
             secret: false,
             write_only: false,
+            told_once: false,
             internal: false,
         };
         for attribute in field.attrs.iter().filter(|a| a.path().is_ident("fleet")) {
@@ -132,6 +135,7 @@ impl Column<'_> {
             ("replace", Meta::Path(_)) => self.replace = true,
             ("secret", Meta::Path(_)) => self.secret = true,
             ("write_only", Meta::Path(_)) => self.write_only = true,
+            ("told_once", Meta::Path(_)) => self.told_once = true,
             ("internal", Meta::Path(_)) => self.internal = true,
             ("required", Meta::Path(_)) => self.presence = needs_option("Required")?,
             ("computed", Meta::Path(_)) => self.presence = needs_option("Computed")?,
@@ -157,7 +161,7 @@ impl Column<'_> {
     }
 
     fn schema(&self) -> TokenStream {
-        let Column { name, replace, secret, write_only, internal, .. } = self;
+        let Column { name, replace, secret, write_only, told_once, internal, .. } = self;
         let (ty, doc) = (&self.field.ty, doc_of(&self.field.attrs));
         let presence = syn::Ident::new(self.presence, proc_macro2::Span::call_site());
         let default = match &self.default {
@@ -176,6 +180,7 @@ impl Column<'_> {
                 default: #default,
                 sensitive: #secret,
                 write_only: #write_only,
+                told_once: #told_once,
                 internal: #internal,
                 forces_replace: #replace,
                 follows: vec![#(#follows.into()),*],

@@ -8,6 +8,7 @@ use fleet_lang::Value;
 
 use crate::attributes::Misfit;
 use crate::finding::Finding;
+use crate::provider::Journal;
 use crate::resource::{ApiKind, At, BoxFuture, Change, DataKind, Disruption, Error, Resource, Touch};
 use crate::schema::{Entry, Place};
 
@@ -31,6 +32,9 @@ pub trait Kind<R, W>: Send + Sync {
     /// See [`Resource::disrupts`].
     fn disrupts(&self, touch: Touch<'_>) -> Disruption;
 
+    /// See [`ApiKind::STAYS`].
+    fn stays(&self) -> bool;
+
     /// See [`Resource::findings`].
     fn findings(&self, observed: &Value) -> Vec<Finding>;
 
@@ -41,16 +45,22 @@ pub trait Kind<R, W>: Send + Sync {
         batch: Vec<At<Value>>,
     ) -> BoxFuture<'a, Vec<Result<Option<Value>, Error>>>;
 
-    /// See [`ApiKind::apply`].
+    /// See [`ApiKind::apply_in_time`].
     fn apply<'a>(
         &'a self,
         writer: &'a W,
         wish: Value,
         change: Change<Value>,
+        run: &'a dyn Journal,
     ) -> BoxFuture<'a, Result<Value, Error>>;
 
-    /// See [`ApiKind::destroy`].
-    fn destroy<'a>(&'a self, writer: &'a W, observed: Value) -> BoxFuture<'a, Result<(), Error>>;
+    /// See [`ApiKind::destroy_in_time`].
+    fn destroy<'a>(
+        &'a self,
+        writer: &'a W,
+        observed: Value,
+        run: &'a dyn Journal,
+    ) -> BoxFuture<'a, Result<(), Error>>;
 
     /// See [`ApiKind::rehearse`].
     fn rehearse<'a>(&'a self, reader: &'a R, wish: Value) -> BoxFuture<'a, Result<(), Error>>;
@@ -105,6 +115,10 @@ impl<K: ApiKind> Kind<K::Reader, K::Writer> for Of<K> {
         K::disrupts(touch)
     }
 
+    fn stays(&self) -> bool {
+        K::STAYS
+    }
+
     fn findings(&self, observed: &Value) -> Vec<Finding> {
         findings::<K>(observed)
     }
@@ -126,15 +140,21 @@ impl<K: ApiKind> Kind<K::Reader, K::Writer> for Of<K> {
         writer: &'a K::Writer,
         wish: Value,
         change: Change<Value>,
+        run: &'a dyn Journal,
     ) -> BoxFuture<'a, Result<Value, Error>> {
         Box::pin(async move {
             let change = change.try_map(|from| K::from_value(&from))?;
-            Ok(K::from_value(&wish)?.apply(writer, change).await?.to_value())
+            Ok(K::from_value(&wish)?.apply_in_time(writer, change, run).await?.to_value())
         })
     }
 
-    fn destroy<'a>(&'a self, writer: &'a K::Writer, observed: Value) -> BoxFuture<'a, Result<(), Error>> {
-        Box::pin(async move { K::destroy(writer, K::from_value(&observed)?).await })
+    fn destroy<'a>(
+        &'a self,
+        writer: &'a K::Writer,
+        observed: Value,
+        run: &'a dyn Journal,
+    ) -> BoxFuture<'a, Result<(), Error>> {
+        Box::pin(async move { K::destroy_in_time(writer, K::from_value(&observed)?, run).await })
     }
 
     fn rehearse<'a>(&'a self, reader: &'a K::Reader, wish: Value) -> BoxFuture<'a, Result<(), Error>> {

@@ -11,7 +11,7 @@
 //!
 //! Beside the stages: [`resource`] and [`host`] are the contract for the author of a kind, and [`kind`] is what the
 //! engine sees of it; [`pool`] is where hosts come from that a vendor rents out; [`provider`] is what it knows of providers, [`registry`] all of them together, and [`manual`] their reference; [`state`] is
-//! what is remembered between runs, and [`settings`](mod@settings) says where. [`finding`] names the bad states that hosts are known to get into. [`event`] is what a user interface may know, [`cure`] names what heals known incidents, [`clock`] and [`interrupt`] are what
+//! what is remembered between runs, and [`settings`](mod@settings) says where; [`secret`] is where secrets come from. [`finding`] names the bad states that hosts are known to get into. [`event`] is what a user interface may know, [`cure`] names what heals known incidents, [`clock`] and [`interrupt`] are what
 //! it tells the engine.
 
 // What is derived for the engine's own kinds names it as others do.
@@ -50,5 +50,6 @@ pub mod resource;
 pub mod schema;
 pub mod scope;
 pub mod seal;
+pub mod secret;
 pub mod settings;
 pub mod state;

@@ -311,6 +311,7 @@ impl Field {
             (from.forces_replace, "a change makes it anew"),
             (from.sensitive, "never shown"),
             (from.write_only, "sent, never stored or read back"),
+            (from.told_once, "told when it is made, null afterwards"),
         ];
         words.extend(says.into_iter().filter(|(holds, _)| *holds).map(|(_, says)| says.to_owned()));
         words.extend(from.copies.iter().map(|other| format!("equals `{other}`")));

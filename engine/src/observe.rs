@@ -143,12 +143,14 @@ async fn look_patiently(
     session: &Session,
     settings: &Value,
     batch: Batch,
-) -> (Vec<(Subject, Sight)>, Option<String>) {
+) -> (Vec<(Subject, Sight)>, Vec<String>) {
     let (mut seen, mut left) = (Vec::with_capacity(batch.len()), batch);
-    let (started, mut again) = (clock.now(), None);
+    let (started, mut again, mut warnings) = (clock.now(), None, Vec::new());
     for number in 1.. {
         let mut open: Vec<(Subject, Arc<str>, Sight)> = Vec::new();
-        for (subject, kind, sight) in look_at(readers, session, settings, left).await {
+        let (sights, told) = look_at(readers, session, settings, left).await;
+        warnings = told;
+        for (subject, kind, sight) in sights {
             let may_change = |error: &Error| error.transient && !error.unreachable;
             match sight.found.as_ref().is_err_and(may_change) {
                 true => open.push((subject, kind, sight)),
@@ -172,20 +174,21 @@ async fn look_patiently(
         clock.sleep(wait).await;
         left = open.into_iter().map(|(subject, kind, sight)| (subject, kind, sight.ask)).collect();
     }
-    (seen, again)
+    (seen, again.into_iter().chain(warnings).collect())
 }
 
+/// Looks once. What somebody should know of what was seen comes along.
 async fn look_at(
     readers: &dyn Readers,
     session: &Session,
     settings: &Value,
     batch: Batch,
-) -> Vec<(Subject, Arc<str>, Sight)> {
+) -> (Vec<(Subject, Arc<str>, Sight)>, Vec<String>) {
     let reader = match readers.reader(session, settings).await {
         Ok(reader) => reader,
         Err(error) => {
             let failed = |(subject, kind, ask)| (subject, kind, Sight { ask, found: Err(error.clone()) });
-            return batch.into_iter().map(failed).collect();
+            return (batch.into_iter().map(failed).collect(), Vec::new());
         }
     };
     let questions = batch.iter().map(|(_, kind, ask)| (kind.clone(), ask.clone())).collect();
@@ -201,5 +204,7 @@ async fn look_at(
         };
         (subject, kind, Sight { ask, found })
     };
-    batch.into_iter().map(sight).collect()
+    let sights = batch.into_iter().map(sight).collect();
+    let about = |warning: String| format!("{session}: {warning}.");
+    (sights, reader.warnings().into_iter().map(about).collect())
 }

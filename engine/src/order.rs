@@ -177,7 +177,12 @@ impl<'a, 'c> Collector<'a, 'c> {
                 }
             }
             NodeItem::Provider(provider) => self.body(&provider.body),
-            NodeItem::Secret(secret) => self.expr(&secret.from),
+            NodeItem::Secret(secret) => {
+                self.expr(&secret.from);
+                if let Some(provider) = &secret.provider {
+                    self.provider(provider);
+                }
+            }
             NodeItem::Pool(pool) => {
                 self.body(&pool.body);
                 if let Some(provider) = &pool.provider {

@@ -21,7 +21,7 @@
 use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use fleet_lang::Value;
 
@@ -29,10 +29,12 @@ use crate::address::ScopePath;
 use crate::attributes::{Attributes, Misfit};
 use crate::event::Wait;
 use crate::finding::Finding;
+use crate::host::reach::Secret;
 use crate::host::{Holder, HostDatum, HostThing, Listed};
 use crate::kind::{Data, Kind};
 use crate::pool::{Rule, Vendor, VendorReader};
 use crate::resource::{At, BoxFuture, Change, Disruption, Error, Touch};
+use crate::schema::Requests;
 
 /// A provider: a family of kinds that share one way to the world.
 ///
@@ -70,11 +72,40 @@ pub trait Provider: Send + Sync + 'static {
     /// Its kinds of `data` that are read from hosts.
     const DATA_ON_HOSTS: &'static [&'static dyn HostDatum] = &[];
 
+    /// Of a provider that issues secrets: why a request cannot be one, as a sentence. A request is what `from` says in
+    /// `secret "name" { from = …  provider = NAME }`.
+    const ISSUES: Option<Requests> = None;
+
     /// Connects for reading.
     fn reader(&self, settings: Self::Settings) -> impl Future<Output = Result<Self::Reader, Error>> + Send;
 
     /// Connects for writing.
     fn writer(&self, settings: Self::Settings) -> impl Future<Output = Result<Self::Writer, Error>> + Send;
+
+    /// What somebody should know of what a reader has seen: a limit that is near, a key that ends soon. Without a full stop.
+    fn warnings(reader: &Self::Reader) -> Vec<String> {
+        let _ = reader;
+        Vec::new()
+    }
+
+    /// Issues a secret, such as a token that lets a machine join: asked only while a plan is applied, for a step that needs it.
+    fn issue(
+        &self,
+        settings: Self::Settings,
+        request: &str,
+    ) -> impl Future<Output = Result<Secret, Error>> + Send {
+        let _ = (settings, request);
+        async { Err(Error::permanent(format!("the provider `{}` issues no secrets", Self::NAME))) }
+    }
+
+    /// Asks the other side whether the credentials in the settings are good; none if it cannot tell. Nothing is changed.
+    fn standing(
+        &self,
+        settings: Self::Settings,
+    ) -> impl Future<Output = Result<Option<Standing>, Error>> + Send {
+        let _ = settings;
+        async { Ok(None) }
+    }
 
     /// Connects to the vendor of a pool for reading. A provider with such pools has [`Machines`](crate::pool::Machines)
     /// among its kinds on hosts, called `NAME_host`, and a [pool](crate::pool::rule::entry) of its name in the catalogue.
@@ -96,6 +127,17 @@ pub trait Provider: Send + Sync + 'static {
         let _ = (settings, rule);
         async { Err(no_pools(Self::NAME)) }
     }
+}
+
+/// What the other side says of credentials that it takes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Standing {
+    /// Whose they are, and what for, in a few words.
+    pub who: String,
+    /// Until when they are good, if they end.
+    pub until: Option<SystemTime>,
+    /// What somebody should know, although they are good.
+    pub warnings: Vec<String>,
 }
 
 fn no_pools(provider: &str) -> Error {
@@ -187,6 +229,11 @@ pub trait Reader: Send + Sync {
     fn rehearse<'a>(&'a self, kind: &'a str, wish: Value) -> BoxFuture<'a, Result<(), Error>> {
         let _ = (kind, wish);
         Box::pin(async { Ok(()) })
+    }
+
+    /// What somebody should know of what was seen, although it is as it should be.
+    fn warnings(&self) -> Vec<String> {
+        Vec::new()
     }
 
     /// What stood before every path on a host when it was looked at; empty for the host itself, and elsewhere.

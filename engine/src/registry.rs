@@ -12,12 +12,15 @@ use futures_util::future::join_all;
 
 use crate::attributes::{Attributes, Misfit};
 use crate::finding::Finding;
+use crate::host::reach::Secret;
 use crate::host::session::OnHosts;
 use crate::host::{Holder, Hosts, Listed};
 use crate::kind::{Data, Kind};
 use crate::pool::vendors::Vendors;
 use crate::pool::{Rule, Vendor, VendorReader};
-use crate::provider::{Ask, HOST, Journal, Provider, ReadBack, Reader, Readers, Session, Writer, Writers};
+use crate::provider::{
+    Ask, HOST, Journal, Provider, ReadBack, Reader, Readers, Session, Standing, Writer, Writers,
+};
 use crate::resource::{BoxFuture, Change, Disruption, Error, Touch};
 use crate::schema::{Catalog, Entry, Place, Sort};
 
@@ -53,7 +56,7 @@ impl Registry {
     #[must_use]
     pub fn with<P: Provider>(mut self, provider: P) -> Registry {
         let provider: Arc<dyn Erased> = Arc::new(Of(provider));
-        let settings = Entry::new(P::Settings::schema(), Place::Api, P::NAME);
+        let settings = Entry { issues: P::ISSUES, ..Entry::new(P::Settings::schema(), Place::Api, P::NAME) };
         self = self.with_entry(Sort::Provider, P::NAME, settings);
         for kind in P::KINDS {
             self = self.with_entry(Sort::Resource, kind.name(), kind.entry(P::NAME));
@@ -93,6 +96,16 @@ impl Registry {
     #[must_use]
     pub fn read_only(self, read_only: bool) -> Registry {
         Registry { read_only, ..self }
+    }
+
+    /// Has a provider issue a secret.
+    pub async fn issue(&self, session: &Session, settings: &Value, request: &str) -> Result<Secret, Error> {
+        self.provider(session)?.issue(settings, request).await
+    }
+
+    /// What the other side says of the credentials of a provider; none if it cannot tell.
+    pub async fn standing(&self, session: &Session, settings: &Value) -> Result<Option<Standing>, Error> {
+        self.provider(session)?.standing(settings).await
     }
 
     /// State may name a provider that this program does not have.
@@ -212,6 +225,8 @@ trait Erased: Send + Sync {
     fn findings(&self, kind: &str, observed: &Value) -> Vec<Finding>;
     fn reader<'a>(&'a self, settings: &'a Value) -> BoxFuture<'a, Result<Arc<dyn Reader>, Error>>;
     fn writer<'a>(&'a self, settings: &'a Value) -> BoxFuture<'a, Result<Arc<dyn Writer>, Error>>;
+    fn issue<'a>(&'a self, settings: &'a Value, request: &'a str) -> BoxFuture<'a, Result<Secret, Error>>;
+    fn standing<'a>(&'a self, settings: &'a Value) -> BoxFuture<'a, Result<Option<Standing>, Error>>;
     fn vendor_reader<'a>(
         &'a self,
         settings: &'a Value,
@@ -269,6 +284,14 @@ impl<P: Provider> Erased for Of<P> {
         })
     }
 
+    fn issue<'a>(&'a self, settings: &'a Value, request: &'a str) -> BoxFuture<'a, Result<Secret, Error>> {
+        Box::pin(async move { self.0.issue(configured::<P>(settings)?, request).await })
+    }
+
+    fn standing<'a>(&'a self, settings: &'a Value) -> BoxFuture<'a, Result<Option<Standing>, Error>> {
+        Box::pin(async move { self.0.standing(configured::<P>(settings)?).await })
+    }
+
     fn vendor_reader<'a>(
         &'a self,
         settings: &'a Value,
@@ -320,6 +343,10 @@ impl<P: Provider> Reader for Reading<P> {
     fn rehearse<'a>(&'a self, kind: &'a str, wish: Value) -> BoxFuture<'a, Result<(), Error>> {
         Box::pin(async move { resource::<P>(kind)?.rehearse(&self.0, wish).await })
     }
+
+    fn warnings(&self) -> Vec<String> {
+        P::warnings(&self.0)
+    }
 }
 
 impl<P: Provider> Reading<P> {
@@ -352,10 +379,10 @@ impl<P: Provider> Writer for Writing<P> {
         wish: Value,
         change: Change<Value>,
         _: Option<Listed>,
-        _: &'a dyn Journal,
+        run: &'a dyn Journal,
     ) -> BoxFuture<'a, Result<(Value, ReadBack), Error>> {
         Box::pin(async move {
-            let made = resource::<P>(kind)?.apply(&self.0, wish, change).await?;
+            let made = resource::<P>(kind)?.apply(&self.0, wish, change, run).await?;
             Ok((made, ReadBack::NotYet))
         })
     }
@@ -365,11 +392,12 @@ impl<P: Provider> Writer for Writing<P> {
         kind: &'a str,
         observed: Value,
         _: Option<Listed>,
-        _: &'a dyn Journal,
+        run: &'a dyn Journal,
     ) -> BoxFuture<'a, Result<ReadBack, Error>> {
         Box::pin(async move {
-            resource::<P>(kind)?.destroy(&self.0, observed).await?;
-            Ok(ReadBack::NotYet)
+            let kind = resource::<P>(kind)?;
+            kind.destroy(&self.0, observed, run).await?;
+            Ok(if kind.stays() { ReadBack::Found(None) } else { ReadBack::NotYet })
         })
     }
 }

@@ -24,6 +24,7 @@ use fleet_lang::Value;
 
 use crate::attributes::{Attributes, Misfit};
 use crate::finding::{Finding, Known};
+use crate::provider::Journal;
 
 /// A future that can be kept without knowing its type.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
@@ -115,6 +116,9 @@ pub trait ApiKind: Resource {
     /// The provider's handle that can change things. Planning never holds one.
     type Writer: Send + Sync + 'static;
 
+    /// Whether something is still there once it was removed, because there is always one: then it is not looked for.
+    const STAYS: bool = false;
+
     /// Looks at a whole batch. The answers stand in the order of the questions; `None` means that it is not there.
     fn observe(
         reader: &Self::Reader,
@@ -139,6 +143,28 @@ pub trait ApiKind: Resource {
     fn rehearse(self, reader: &Self::Reader) -> impl Future<Output = Result<(), Error>> + Send {
         let _ = reader;
         async { Ok(()) }
+    }
+
+    /// [`apply`](ApiKind::apply) of a kind that has to wait for the world for longer than a failed attempt is tried again: it
+    /// is given the time of the run, and may say what went otherwise than wished.
+    fn apply_in_time(
+        self,
+        writer: &Self::Writer,
+        change: Change<Self>,
+        run: &dyn Journal,
+    ) -> impl Future<Output = Result<Self, Error>> + Send {
+        let _ = run;
+        self.apply(writer, change)
+    }
+
+    /// [`destroy`](ApiKind::destroy) of such a kind.
+    fn destroy_in_time(
+        writer: &Self::Writer,
+        observed: Self,
+        run: &dyn Journal,
+    ) -> impl Future<Output = Result<(), Error>> + Send {
+        let _ = run;
+        Self::destroy(writer, observed)
     }
 }
 

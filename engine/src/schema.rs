@@ -33,6 +33,8 @@ pub struct Attribute {
     pub sensitive: bool,
     /// Whether the value is sent but never stored or read back.
     pub write_only: bool,
+    /// Whether this computed value is told when the thing is made, and never again: neither kept nor compared.
+    pub told_once: bool,
     /// Whether it is of no use to people: plans do not show it.
     pub internal: bool,
     /// Whether a change needs a new object.
@@ -84,6 +86,9 @@ pub enum Nesting {
     Map,
 }
 
+/// What a provider can be asked to issue: why a request is none, as a sentence.
+pub type Requests = fn(&str) -> Result<(), String>;
+
 /// Something the catalogue knows.
 #[derive(Clone, Debug)]
 pub struct Entry {
@@ -113,6 +118,8 @@ pub struct Entry {
     pub detects: &'static [&'static Known],
     /// What is wrong with its arguments, as far as they are known and the schema cannot say.
     pub check: Option<fn(&Value) -> Vec<Misfit>>,
+    /// Of a provider that issues secrets: why a request cannot be one.
+    pub issues: Option<Requests>,
 }
 
 /// Where a kind lives.
@@ -168,6 +175,7 @@ impl Entry {
             edges: &[],
             detects: &[],
             check: None,
+            issues: None,
         }
     }
 }
@@ -254,6 +262,7 @@ impl Attribute {
             default: None,
             sensitive: false,
             write_only: false,
+            told_once: false,
             internal: false,
             forces_replace: false,
             follows: Vec::new(),

@@ -93,7 +93,10 @@ impl Sealer {
                 return (name.clone(), value.clone());
             }
             let kept = if write_only { wished.unwrap_or(value) } else { value };
-            if !kept.is_null()
+            // What nobody can be told again cannot be compared either.
+            let is_compared = attribute.is_none_or(|attribute| !attribute.told_once);
+            if is_compared
+                && !kept.is_null()
                 && let Some(digest) = self.digest_of(kept)
             {
                 sealed.insert(name.clone(), Sealed { digest, recipe: recipes.get(name).cloned() });

@@ -14,7 +14,7 @@ use fleet_syntax::{Diagnostic, Diagnostics, nearest};
 
 use crate::config::body::{Ephemeral, check, decode};
 use crate::config::model::{Backend, Config, Module};
-use crate::expand::Surroundings;
+use crate::expand::{Origin, Surroundings};
 use crate::reference::{self, Allowed};
 use crate::schema::{Catalog, Sort};
 use crate::scope::Scopes;
@@ -119,7 +119,9 @@ impl Early<'_, '_> {
     fn secret(&self, name: &str) -> Value {
         let Some(secret) = self.root.secrets.get(name) else { return Value::unknown(Type::String) };
         let from = self.behind(&secret.from);
-        let known = from.as_str().and_then(|from| self.surroundings.secrets.get(name, from));
+        // Providers are not there yet. What is wrong with a source is told by whoever looks at all of it.
+        let source = from.as_str().filter(|_| secret.provider.is_none()).and_then(|from| from.parse().ok());
+        let known = source.and_then(|source| self.surroundings.secrets.get(name, Origin::Source(&source)));
         known
             .unwrap_or_else(|| Value::awaiting(Type::String, format!("secret.{name}")))
             .mark(Marks::SENSITIVE)

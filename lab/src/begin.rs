@@ -21,6 +21,7 @@ use crate::lab::{Description, Error, Options, at};
 use crate::log::Log;
 use crate::scaleway::{Permissions, Preorder, Scaleway, Token};
 use crate::serve::serve;
+use crate::vendors::Vendors;
 use crate::world::{State, World};
 
 /// Servers that are there when a world begins were ordered so long before.
@@ -34,6 +35,8 @@ pub(crate) struct Started {
     pub(crate) runtime: Handle,
     /// Somebody asked it to stop.
     pub(crate) stop: Arc<Notify>,
+    /// The other vendors.
+    pub(crate) vendors: Vendors,
 }
 
 /// The whole life of a lab, on a thread of its own.
@@ -94,6 +97,7 @@ async fn begin(options: &Options, directory: &Path) -> Result<Started, Error> {
     }
     let api = TcpListener::bind("127.0.0.1:0").await.map_err(failed)?;
     let control = TcpListener::bind("127.0.0.1:0").await.map_err(failed)?;
+    let vendors = Vendors::open(&*options.factory, &world.clock).await.map_err(failed)?;
     let url = |listener: &TcpListener| Ok(format!("http://{}", listener.local_addr()?));
     let description = Description {
         pid: std::process::id(),
@@ -106,7 +110,9 @@ async fn begin(options: &Options, directory: &Path) -> Result<Started, Error> {
         kubeconfig: Cluster::kubeconfig_in(directory),
         environment: BTreeMap::new(),
     };
-    let description = Description { environment: environment(&world, &description), ..description };
+    let mut environment = environment(&world, &description);
+    environment.extend(vendors.environment());
+    let description = Description { environment, ..description };
     disk::replace_json(&Description::path(directory), &description).map_err(failed)?;
     let stop = Arc::new(Notify::new());
     let router = control::router(Control { world: Arc::clone(&world), stop: Arc::clone(&stop) });
@@ -114,7 +120,7 @@ async fn begin(options: &Options, directory: &Path) -> Result<Started, Error> {
     tokio::spawn(async move { axum::serve(control, router).await });
     let driven = world.clock.clone();
     tokio::spawn(async move { driven.drive().await });
-    Ok(Started { world, cluster, description, runtime: Handle::current(), stop })
+    Ok(Started { world, cluster, vendors, description, runtime: Handle::current(), stop })
 }
 
 /// A vendor with Macs that are free, and a key that they accept.

@@ -22,6 +22,7 @@ use crate::kubernetes::Cluster;
 use crate::log::Entry;
 use crate::machine::{Factory, NoMachines};
 use crate::scaleway::{Rules, Scaleway, Server, Token};
+use crate::vendors::Vendors;
 use crate::world::{Trouble, World};
 
 /// What a world begins with.
@@ -123,6 +124,7 @@ pub enum Error {
 pub struct Lab {
     world: Arc<World>,
     cluster: Cluster,
+    vendors: Vendors,
     description: Description,
     runtime: Handle,
     stop: Arc<Notify>,
@@ -161,9 +163,9 @@ impl Lab {
         let outcome = has_started
             .recv()
             .unwrap_or_else(|_| Err(at(&place, io::Error::other("it ended while it began"))));
-        let Started { world, cluster, description, runtime, stop } = outcome?;
+        let Started { world, cluster, vendors, description, runtime, stop } = outcome?;
         let (end, thread) = (Some(end), Some(thread));
-        Ok(Lab { world, cluster, description, runtime, stop, end, thread, temporary })
+        Ok(Lab { world, cluster, vendors, description, runtime, stop, end, thread, temporary })
     }
 
     /// How to reach it.
@@ -176,6 +178,12 @@ impl Lab {
     #[must_use]
     pub fn api_url(&self) -> &str {
         &self.description.api_url
+    }
+
+    /// The vendors beside the one that rents machines out.
+    #[must_use]
+    pub fn vendors(&self) -> &Vendors {
+        &self.vendors
     }
 
     /// Where it lives.

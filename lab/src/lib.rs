@@ -6,7 +6,8 @@
 //! 4. `world/`: the books, the machines behind them, and what happens between them
 //! 5. [`machine`]: what a vendor does to a machine; [`mac`]: machines, each with its own root directory and tree of
 //!    commands, behind an SSH server
-//! 6. [`runners`]: who runs jobs for GitHub, shared by all Macs
+//! 6. [`runners`]: who runs jobs for GitHub, shared by all Macs; [`github`]: the API that shows them; [`vault`]: secrets. They are
+//!    [`vendors`], each behind a [`desk`]
 //! 7. [`kubernetes`]: the API server of a cluster
 //! 8. [`fault`]: what goes wrong on purpose; [`log`]: every request that came
 //! 9. `control.rs`: the lab's own address, and [`Remote`], its client; `http.rs`, `disk.rs`
@@ -14,8 +15,10 @@
 mod begin;
 pub mod clock;
 mod control;
+pub mod desk;
 mod disk;
 pub mod fault;
+pub mod github;
 mod http;
 pub mod kubernetes;
 mod lab;
@@ -27,6 +30,8 @@ pub mod runners;
 pub mod scaleway;
 mod serve;
 pub mod tailnet;
+pub mod vault;
+pub mod vendors;
 mod world;
 
 pub use control::{CatalogueEdit, Move, ServerEdit};

@@ -11,6 +11,8 @@ use serde_json::Value;
 
 use crate::clock::Clock;
 use crate::kubernetes::Kubelets;
+use crate::runners::Runners;
+use crate::tailnet::Tailnet;
 
 /// A machine that could not do what it was told, in words.
 #[derive(Clone, Debug, thiserror::Error)]
@@ -26,6 +28,16 @@ pub trait Factory: Send + Sync {
     /// Whoever knows which agents of Nodes run on its machines, if they can.
     fn kubelets(&self) -> Option<Weak<dyn Kubelets>> {
         None
+    }
+
+    /// The runners that agents on its machines are registered as.
+    fn runners(&self) -> Runners {
+        Runners::default()
+    }
+
+    /// The tailnet that its machines join.
+    fn tailnet(&self) -> Tailnet {
+        Tailnet::default()
     }
 }
 

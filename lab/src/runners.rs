@@ -1,7 +1,8 @@
 //! Self-hosted runners, as GitHub keeps them: who is registered where, and with which token somebody may be.
 //!
 //! One [`Runners`] is shared by all Macs of a world. What an agent on a Mac does goes through [`Runners::register`] and
-//! [`Runners::remove`]; what an API serves comes from [`Runners::token`], [`Runners::list`] and [`Runners::delete`].
+//! [`Runners::remove`]; what the API in [`github`](crate::github) serves comes from [`Runners::token`], [`Runners::list`],
+//! [`Runners::change`] and [`Runners::delete`].
 //!
 //! A runner is online while its agent runs in the session at the screen of its Mac, with the credentials of its last
 //! registration. Nobody tells it so: whoever asks looks at the Mac.
@@ -77,6 +78,12 @@ pub struct Runner {
     pub os: &'static str,
     /// Whether its agent runs.
     pub online: bool,
+    /// Whether it runs a job.
+    pub busy: bool,
+    /// The number of the group it is in; 1 is the one that everybody has.
+    pub group: u64,
+    /// Whether it is good for one job, and gone after it.
+    pub ephemeral: bool,
     /// Which registration of it this is, by the name that its credentials have.
     #[serde(skip)]
     pub client: String,
@@ -140,6 +147,12 @@ impl Runners {
         token
     }
 
+    /// Every token that there was: what nobody may see.
+    #[must_use]
+    pub fn secrets(&self) -> Vec<String> {
+        self.books().tokens.iter().map(|token| token.token.clone()).collect()
+    }
+
     /// Registers a runner.
     pub fn register(&self, wish: Wish, now: Time) -> Result<Runner, Refused> {
         let mut books = self.books();
@@ -168,6 +181,9 @@ impl Runners {
             labels,
             os: "macos",
             online: false,
+            busy: false,
+            group: known.map_or(1, |at| books.runners[at].group),
+            ephemeral: false,
             client: uuid::Uuid::new_v4().to_string(),
             place: wish.place,
             token_was_visible: wish.token_is_visible,
@@ -206,6 +222,38 @@ impl Runners {
         }
         runners.sort_by_key(|runner| runner.id);
         runners
+    }
+
+    /// Makes a record without an agent, for one that is told everything when it starts. None if somebody has the name.
+    #[must_use]
+    pub fn prepare(&self, url: &str, name: &str, labels: Vec<String>, group: u64) -> Option<Runner> {
+        let mut books = self.books();
+        let url = url.trim_end_matches('/').to_owned();
+        if books.runners.iter().any(|known| known.url == url && known.name == name) {
+            return None;
+        }
+        let runner = Runner {
+            id: books.next(),
+            name: name.to_owned(),
+            url,
+            labels,
+            os: "unknown",
+            online: false,
+            busy: false,
+            group,
+            ephemeral: true,
+            client: uuid::Uuid::new_v4().to_string(),
+            place: (String::new(), String::new()),
+            token_was_visible: false,
+        };
+        books.runners.push(runner.clone());
+        Some(runner)
+    }
+
+    /// Changes what is known of a runner: its labels, its group, whether it runs a job. False if there is none.
+    pub fn change(&self, id: u64, change: impl FnOnce(&mut Runner)) -> bool {
+        let mut books = self.books();
+        books.runners.iter_mut().find(|runner| runner.id == id).map(change).is_some()
     }
 
     /// Forgets a runner, whatever its agent does; whether there was one.

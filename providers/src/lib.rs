@@ -13,6 +13,7 @@ pub mod host;
 pub mod kubernetes;
 pub mod macos;
 mod mode;
+pub mod registrar;
 pub mod scaleway;
 pub mod tailscale;
 
@@ -38,7 +39,7 @@ pub fn builtin(directory: PathBuf, environment: &BTreeMap<String, String>) -> Re
         .with(Host)
         .with(Static)
         .with(Macos)
-        .with(Github)
-        .with(Tailscale)
+        .with(Github::new(environment))
+        .with(Tailscale::new(environment))
         .with(Scaleway::new(environment))
 }

@@ -19,6 +19,7 @@ mod output;
 mod plan;
 mod pool;
 mod providers;
+mod secrets;
 mod show;
 mod ssh;
 mod state;
@@ -42,6 +43,7 @@ pub(crate) enum Command {
     Output(output::OutputArgs),
     Host(host::HostArgs),
     Pool(pool::PoolArgs),
+    Secrets(secrets::SecretsArgs),
     Ssh(ssh::SshArgs),
     State(state::StateArgs),
     Lock(lock::LockArgs),
@@ -70,6 +72,7 @@ impl Command {
             Command::Output(args) => output::output(env, args),
             Command::Host(args) => host::host(env, args),
             Command::Pool(args) => pool::pool(env, args),
+            Command::Secrets(args) => secrets::secrets(env, args),
             Command::Ssh(args) => ssh::ssh(env, args),
             Command::State(args) => state::state(env, args),
             Command::Lock(args) => lock::lock(env, args),

@@ -30,6 +30,7 @@ mod show;
 mod state;
 mod support;
 mod validate;
+mod vendors;
 mod waves;
 mod words;
 mod world;

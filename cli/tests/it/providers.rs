@@ -86,6 +86,8 @@ fn make_sense(kind: &str, schema: &Schema) {
             assert!(computed && schema.attributes[other].presence.is_configurable(), "{at}");
         }
         assert!(!(attribute.write_only && computed), "{at}: nobody can read back what is only sent");
+        let is_result = attribute.presence == Presence::Computed && attribute.sensitive;
+        assert!(!attribute.told_once || is_result, "{at}: what is told once is a result, and secret");
         assert!(!(attribute.forces_replace && attribute.presence == Presence::Computed), "{at}");
     }
     for (name, nested) in &schema.blocks {

@@ -82,7 +82,8 @@ fn secrets(planned: &Planned<'_>, tasks: &[Task], needed: &[bool]) -> Vec<TaskId
     tasks.iter().enumerate().filter_map(secret).collect()
 }
 
-/// What the instances with something to do depend on.
+/// What the instances with something to do depend on. What an instance that stays as it is was made with is not needed: what it is
+/// like was seen.
 fn needed(planned: &Planned<'_>) -> Vec<bool> {
     let edges = &planned.graph.edges;
     let works = |address: &Address| {
@@ -95,9 +96,13 @@ fn needed(planned: &Planned<'_>) -> Vec<bool> {
     let instances = planned.expansion.instances.iter().zip(&planned.graph.instances);
     let mut left: Vec<NodeIndex> =
         instances.filter(|(instance, _)| works(&instance.address)).map(|(_, vertex)| *vertex).collect();
+    let stays = |vertex: NodeIndex| match edges[vertex] {
+        Vertex::Instance(at) => !works(&planned.expansion.instances[at as usize].address),
+        Vertex::Whole(..) | Vertex::Collected(_) => false,
+    };
     let mut needed = vec![false; edges.node_count()];
     while let Some(vertex) = left.pop() {
-        if !std::mem::replace(&mut needed[vertex.index()], true) {
+        if !std::mem::replace(&mut needed[vertex.index()], true) && !stays(vertex) {
             left.extend(edges.neighbors(vertex));
         }
     }

@@ -15,6 +15,7 @@ mod value;
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::fmt;
 use std::ops::Range;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -30,6 +31,7 @@ use crate::provider::Session;
 use crate::reference::Use;
 use crate::schema::{Catalog, Entry, Sort};
 use crate::scope::{Node, NodeId, NodeItem, ScopeId, Scopes};
+use crate::secret::Source;
 
 pub use again::Again;
 pub use host::Memory;
@@ -63,7 +65,23 @@ pub struct Surroundings<'a> {
 /// What secrets are. Those that nobody needs to know yet stay symbols.
 pub trait Secrets {
     /// The secret of that name, which comes from there; none if it stays a symbol.
-    fn get(&self, name: &str, from: &str) -> Option<Value>;
+    fn get(&self, name: &str, from: Origin<'_>) -> Option<Value>;
+}
+
+/// Where a secret comes from.
+#[derive(Clone, Copy, Debug)]
+pub enum Origin<'a> {
+    /// It is kept there.
+    Source(&'a Source),
+    /// A provider issues it.
+    Issued {
+        /// The configuration of the provider.
+        session: &'a Session,
+        /// The settings of that; unknown where nobody knows them yet.
+        settings: &'a Value,
+        /// What it is asked for.
+        request: &'a str,
+    },
 }
 
 /// Every secret is a text that names it: what is made of it shows how, and not what.
@@ -71,7 +89,7 @@ pub trait Secrets {
 pub struct Placeholders;
 
 impl Secrets for Placeholders {
-    fn get(&self, name: &str, from: &str) -> Option<Value> {
+    fn get(&self, name: &str, from: Origin<'_>) -> Option<Value> {
         Some(Value::from(format!("secret.{name} from {from}").as_str()))
     }
 }
@@ -81,8 +99,17 @@ impl Secrets for Placeholders {
 pub struct Symbols;
 
 impl Secrets for Symbols {
-    fn get(&self, _: &str, _: &str) -> Option<Value> {
+    fn get(&self, _: &str, _: Origin<'_>) -> Option<Value> {
         None
+    }
+}
+
+impl fmt::Display for Origin<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Origin::Source(source) => source.fmt(f),
+            Origin::Issued { session, request, .. } => write!(f, "{request} by {session}"),
+        }
     }
 }
 
@@ -151,6 +178,8 @@ pub struct Expansion<'c> {
     lines: BTreeMap<Session, Value>,
     /// How the host of a slot is claimed and given back, where a vendor stands behind the pool.
     claims: BTreeMap<ScopePath, Value>,
+    /// What `from` of each secret says.
+    sources: BTreeMap<Arc<str>, Value>,
     /// What is remembered of hosts.
     memory: Memory,
     /// Values that stand for all instances of a module call or fleet, built when first asked for.
@@ -263,6 +292,7 @@ pub fn expand<'c>(
         machines: BTreeMap::new(),
         lines: BTreeMap::new(),
         claims: BTreeMap::new(),
+        sources: BTreeMap::new(),
         memory: settle.memory().clone(),
         collected: RefCell::default(),
         places,
@@ -283,17 +313,34 @@ pub fn expand<'c>(
 /// The secrets that it takes to reach providers and hosts: planning has to know them.
 #[must_use]
 pub fn secrets_of_providers(config: &Config, catalog: &dyn Catalog) -> HashSet<Arc<str>> {
-    let mut found = HashSet::new();
     if config.root().secrets.is_empty() {
-        return found;
+        return HashSet::new();
     }
-    let Outline { scopes, uses, .. } = Outline::of(config, catalog);
+    let outline = Outline::of(config, catalog);
+    let reaches =
+        |item: NodeItem<'_>| matches!(item, NodeItem::Provider(_) | NodeItem::Host(_) | NodeItem::Pool(_));
+    secrets_behind(&outline, reaches)
+}
+
+/// The secrets that a configuration of a provider is made with.
+#[must_use]
+pub fn secrets_of_provider(outline: &Outline<'_>, session: &Session) -> HashSet<Arc<str>> {
+    let is_it = |item: NodeItem<'_>| {
+        let NodeItem::Provider(provider) = item else { return false };
+        let alias = provider.alias.as_ref().map(|alias| &alias.name);
+        provider.name.name == session.provider && alias == session.alias.as_ref()
+    };
+    secrets_behind(outline, is_it)
+}
+
+/// The secrets that some nodes use, directly or through values.
+fn secrets_behind(outline: &Outline<'_>, starts: impl Fn(NodeItem<'_>) -> bool) -> HashSet<Arc<str>> {
+    let Outline { scopes, uses, .. } = outline;
     let item = |id: NodeId| scopes.node(id).item;
     let all = (0..scopes.nodes.len() as u32).map(NodeId);
-    let mut left: Vec<NodeId> = all
-        .filter(|id| matches!(item(*id), NodeItem::Provider(_) | NodeItem::Host(_) | NodeItem::Pool(_)))
-        .collect();
+    let mut left: Vec<NodeId> = all.filter(|id| starts(item(*id))).collect();
     let mut seen: HashSet<NodeId> = left.iter().copied().collect();
+    let mut found = HashSet::new();
     while let Some(node) = left.pop() {
         if let NodeItem::Secret(secret) = item(node) {
             found.insert(secret.name.name.clone());
@@ -530,6 +577,12 @@ impl<'c> Expansion<'c> {
         }
         let entry = catalog.find(Sort::Provider, &session.provider);
         Some(entry.map_or_else(Value::null, |entry| entry.schema.omitted()))
+    }
+
+    /// What `from` of a secret says, as the walk over the root module found it.
+    #[must_use]
+    pub fn source_of(&self, secret: &str) -> Option<Value> {
+        self.sources.get(secret).cloned()
     }
 
     /// The outputs of the root module, in the order of the text.

@@ -4,11 +4,13 @@ use fleet_lang::constraint::Constraint;
 use fleet_lang::{Marks, Type, Value};
 use fleet_syntax::{Diagnostic, Span, nearest};
 
-use super::{ONCE, View, Walk};
+use super::{ONCE, Origin, View, Walk};
 use crate::config::body::Ephemeral;
-use crate::config::model::{Output, Provider, Secret, Variable};
+use crate::config::model::{Output, Provider, ProviderRef, Secret, Variable};
+use crate::provider::Session;
 use crate::schema::Sort;
 use crate::scope::{ScopeId, Scopes, looks_around};
+use crate::secret::{Malformed, Source};
 
 impl<'c> Walk<'_, 'c> {
     pub(super) fn variable(&mut self, scope: ScopeId, place: u32, variable: &'c Variable) -> Value {
@@ -134,18 +136,52 @@ impl<'c> Walk<'_, 'c> {
     /// A secret stays a symbol until a step needs it.
     pub(super) fn secret(&mut self, scope: ScopeId, place: u32, secret: &'c Secret) -> Value {
         let from = self.eval(&secret.from, View::of(scope, place, &ONCE));
-        if let Some(text) = from.as_str() {
-            if let Err(diagnostic) = secret_source(text, secret.from.span) {
-                self.diagnostics.push(diagnostic);
+        self.expansion.sources.insert(secret.name.name.clone(), from.clone());
+        let known = match (from.as_str(), &secret.provider) {
+            (Some(request), Some(provider)) => self.issued(secret, provider, request),
+            (Some(text), None) => match text.parse::<Source>() {
+                Ok(source) => self.surroundings.secrets.get(&secret.name.name, Origin::Source(&source)),
+                Err(malformed) => {
+                    let is_sensitive = from.marks.contains(Marks::SENSITIVE);
+                    self.diagnostics.push(malformed_source(malformed, secret.from.span, is_sensitive));
+                    None
+                }
+            },
+            (None, _) => {
+                if from.is_known() {
+                    let detail = "A secret comes from a place written as text, such as `\"env:TOKEN\"`.";
+                    let error = Diagnostic::error(secret.from.span, "invalid source of a secret", detail);
+                    self.diagnostics.push(error);
+                }
+                None
             }
-        } else if from.is_known() {
-            let detail = "A secret comes from a place written as text, such as `\"env:TOKEN\"`.";
-            self.diagnostics.push(Diagnostic::error(secret.from.span, "invalid source of a secret", detail));
-        }
-        let known = from.as_str().and_then(|from| self.surroundings.secrets.get(&secret.name.name, from));
+        };
         let value =
             known.unwrap_or_else(|| Value::awaiting(Type::String, format!("secret.{}", secret.name.name)));
         value.mark(Marks::SENSITIVE)
+    }
+
+    /// A secret that a provider issues when it is needed.
+    fn issued(&mut self, secret: &'c Secret, provider: &'c ProviderRef, request: &str) -> Option<Value> {
+        let (name, catalog) = (&provider.name.name, self.surroundings.catalog);
+        let Some(entry) = catalog.find(Sort::Provider, name) else {
+            self.unknown_kind(Sort::Provider, "provider", name, provider.name.span);
+            return None;
+        };
+        let refused = match entry.issues {
+            None => Err(format!("The provider `{name}` issues no secrets.")),
+            Some(check) => check(request),
+        };
+        if let Err(why) = refused {
+            let error = Diagnostic::error(secret.from.span, "this cannot be issued", why);
+            self.diagnostics.push(error.help("without `provider`, `from` is a place such as `\"env:NAME\"`"));
+            return None;
+        }
+        let alias = provider.alias.as_ref().map(|alias| alias.name.clone());
+        let session = Session { alias, ..Session::of(name.clone()) };
+        let settings = self.expansion.settings(catalog, &session)?;
+        let from = Origin::Issued { session: &session, settings: &settings, request };
+        self.surroundings.secrets.get(&secret.name.name, from)
     }
 
     pub(super) fn provider(&mut self, scope: ScopeId, place: u32, provider: &'c Provider) -> Value {
@@ -177,22 +213,10 @@ fn default_of(variable: &Variable) -> Value {
     variable.default.clone().unwrap_or_else(|| Value::unknown(Type::Any))
 }
 
-/// The places that secrets can come from.
-const SECRET_SOURCES: &[&str] = &["env:", "file:", "exec:", "op://", "vault:", "k8s:"];
-
-fn secret_source(text: &str, span: Span) -> Result<(), Diagnostic> {
-    let known = SECRET_SOURCES.join("`, `");
-    match SECRET_SOURCES.iter().find_map(|source| text.strip_prefix(source)) {
-        Some("") => {
-            let detail = format!("`{text}` does not say which one.");
-            Err(Diagnostic::error(span, "incomplete source of a secret", detail))
-        }
-        Some(_) => Ok(()),
-        None => {
-            let detail = format!("A source starts with one of `{known}`.");
-            let diagnostic = Diagnostic::error(span, "unknown source of a secret", detail);
-            Err(diagnostic
-                .help("for an environment variable write `\"env:NAME\"`, for a file `\"file:PATH\"`"))
-        }
-    }
+/// What is wrong with a source; what a sensitive one says is not told.
+fn malformed_source(malformed: Malformed, span: Span, is_sensitive: bool) -> Diagnostic {
+    let Malformed { summary, detail, help } = malformed;
+    let detail =
+        if is_sensitive { "It is made of something sensitive, and not shown.".into() } else { detail };
+    Diagnostic::error(span, summary, detail).help(help)
 }

@@ -326,7 +326,8 @@ pub(crate) fn kind_of(address: &Address) -> Option<Arc<str>> {
 }
 
 /// An error with all its causes on one line.
-pub(crate) fn chain(error: &dyn std::error::Error) -> String {
+#[must_use]
+pub fn chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
     while let Some(error) = cause {

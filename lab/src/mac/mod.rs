@@ -182,6 +182,14 @@ impl Factory for Macs {
         let kubelets: Arc<dyn Kubelets> = self.tools.clone();
         Some(Arc::downgrade(&kubelets))
     }
+
+    fn runners(&self) -> Runners {
+        self.tools.runners.clone()
+    }
+
+    fn tailnet(&self) -> Tailnet {
+        self.tools.tailnet.clone()
+    }
 }
 
 impl Tools {

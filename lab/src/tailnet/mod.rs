@@ -5,6 +5,7 @@
 //!
 //! 1. [`key`]: what lets a device in
 //! 2. [`device`]: what is in
+//! 3. [`api`]: the same over HTTP, with the [`policy`] of who may reach whom
 //!
 //! A name that another device has gets a number at its end (`mini-a-1`), and keeps it until the device says another name:
 //! the removal of the first one gives nobody its name.
@@ -19,9 +20,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::clock::Time;
 
+mod api;
 mod device;
 mod key;
+mod policy;
 
+pub use api::{API_KEY, CLIENT_ID, Console};
 pub use device::Device;
 pub(crate) use key::is_client;
 pub use key::{Key, Sort};

@@ -1,43 +1,108 @@
 //! Provider `github`: runners of GitHub Actions.
 //!
-//! What is here lives on hosts, and talks to GitHub through the agent there alone.
+//! 1. [`runner`]: the agent on a host, which talks to GitHub alone; [`registration`]: what its files say
+//! 2. [`settings`]: as whom GitHub is asked; [`client`]: the two sides of its API; [`refusal`]: what its errors mean
+//! 3. [`record`]: a runner as GitHub knows it; [`runners`]: all of them. What is the same for other services of CI is in
+//!    [`registrar`](crate::registrar)
 
-use fleet_derive::Schema;
+use std::collections::BTreeMap;
+use std::fmt;
+
+use fleet_engine::host::reach::Secret;
 use fleet_engine::host::{HostThing, OnHost};
-use fleet_engine::kind::Kind;
-use fleet_engine::provider::Provider;
+use fleet_engine::kind::{Data, Kind, Of};
+use fleet_engine::provider::{Provider, Standing};
 use fleet_engine::resource::Error;
+use fleet_engine::schema::Requests;
 
+mod client;
+mod record;
+mod refusal;
 mod registration;
 mod runner;
+mod runners;
+mod scope;
+mod settings;
+#[cfg(test)]
+mod tests;
+
+pub use client::{Acting, Looking};
+pub use settings::{Account, Settings};
+
+use crate::registrar::{Purpose, Registrar};
+use scope::Scope;
 
 /// The provider of what belongs to GitHub.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Github;
+#[derive(Clone)]
+pub struct Github {
+    /// GitHub's own variables.
+    environment: BTreeMap<String, String>,
+}
 
-/// Runners of GitHub Actions on hosts of a fleet.
-///
-/// Hosts are reached as the `connection` of the fleet says, so that it has no settings and needs no `provider` block.
-///
-/// ```hcl
-/// provider "github" {}
-/// ```
-#[derive(Clone, Debug, PartialEq, Schema)]
-pub struct Settings {}
+impl Github {
+    /// Takes what its settings leave out from these environment variables.
+    #[must_use]
+    pub fn new(environment: &BTreeMap<String, String>) -> Github {
+        let own = environment.iter().filter(|(name, _)| name.starts_with("GITHUB_"));
+        Github { environment: own.map(|(name, value)| (name.clone(), value.clone())).collect() }
+    }
+
+    /// Connects as the settings say.
+    pub fn connect(&self, settings: Settings) -> Result<Acting, Error> {
+        Ok(client::connect(settings.complete(&self.environment)?))
+    }
+}
 
 impl Provider for Github {
     const NAME: &'static str = "github";
+    const LIMIT: usize = 8;
     type Settings = Settings;
-    type Reader = ();
-    type Writer = ();
-    const KINDS: &'static [&'static dyn Kind<(), ()>] = &[];
+    type Reader = Looking;
+    type Writer = Acting;
+    const KINDS: &'static [&'static dyn Kind<Looking, Acting>] = &[&Of::<record::Record>::KIND];
+    const DATA: &'static [&'static dyn Data<Looking>] = &[&Of::<runners::Runners>::KIND];
     const ON_HOSTS: &'static [&'static dyn HostThing] = &[&OnHost::<runner::Runner>::KIND];
+    const ISSUES: Option<Requests> = Some(|request| requested(request).map(drop));
 
-    async fn reader(&self, _: Settings) -> Result<(), Error> {
-        Ok(())
+    async fn reader(&self, settings: Settings) -> Result<Looking, Error> {
+        Ok(self.connect(settings)?.looking().clone())
     }
 
-    async fn writer(&self, _: Settings) -> Result<(), Error> {
-        Ok(())
+    async fn writer(&self, settings: Settings) -> Result<Acting, Error> {
+        self.connect(settings)
+    }
+
+    async fn issue(&self, settings: Settings, request: &str) -> Result<Secret, Error> {
+        let (purpose, url) = requested(request).map_err(Error::permanent)?;
+        self.connect(settings)?.token(url, purpose).await
+    }
+
+    async fn standing(&self, settings: Settings) -> Result<Option<Standing>, Error> {
+        self.connect(settings)?.looking().standing().await.map(Some)
+    }
+}
+
+/// What a request is for; or why it is none.
+fn requested(request: &str) -> Result<(Purpose, &str), String> {
+    let (what, url) = request.split_once(':').unwrap_or((request, ""));
+    let purpose = match what {
+        "registration-token" => Purpose::Register,
+        "remove-token" => Purpose::Remove,
+        _ => {
+            return Err(
+                "GitHub issues `registration-token:URL` and `remove-token:URL`, where the URL is that of an \
+                        organisation, a repository or an enterprise."
+                    .to_owned(),
+            );
+        }
+    };
+    Scope::of(url).map_err(|error| format!("{}: {}.", error.message, error.help.unwrap_or_default()))?;
+    Ok((purpose, url))
+}
+
+/// Some of the variables are secret.
+impl fmt::Debug for Github {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Github").finish_non_exhaustive()
     }
 }

@@ -35,8 +35,8 @@ const UNREGISTERED: &str = "it is not registered";
 /// An agent renews itself; `version` is the oldest that will do. One that runs a job is not interrupted: the apply waits for
 /// `timeout` seconds and fails.
 ///
-/// Removing it takes everything off the Mac. GitHub lists the runner as offline until somebody deletes it there, or for 14
-/// days.
+/// Removing it takes everything off the Mac, once no job runs any more. GitHub lists the runner as offline until somebody deletes
+/// it there, or for 14 days; a `github_registration` beside it deregisters it first.
 ///
 /// ```hcl
 /// pool "static" "desk" {

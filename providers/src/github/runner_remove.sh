@@ -10,6 +10,15 @@ fail() {
 
 [ -e "$dir" ] || exit 0
 uid=$(id -u "$user" 2>/dev/null) || fail "there is no user $user"
+
+# A job that runs is not cut short.
+n=0
+while pgrep -f Runner.Worker >/dev/null; do
+  if [ "$n" -ge "$patience" ]; then fail "a job runs on it, and is not cut short: try again when it has ended"; fi
+  sleep 1
+  n=$((n + 1))
+done
+
 list=$(cat -- "$dir/.service" 2>/dev/null)
 if [ -n "$list" ]; then
   label=${list##*/}

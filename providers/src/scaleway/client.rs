@@ -42,6 +42,7 @@ pub(super) fn connect(account: Account) -> Result<Acting, Error> {
         url: &account.api_url,
         header: "x-auth-token",
         credential: &account.secret_key,
+        headers: &[],
         request_id: "x-request-id",
         timeout: PATIENCE,
     })?;

@@ -9,11 +9,12 @@
 pub mod outcome;
 mod redact;
 
+use std::fmt;
 use std::time::{Duration, Instant};
 
 use fleet_engine::host::reach::Secret;
 use fleet_engine::resource::Error;
-use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
+use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use reqwest::redirect::Policy;
 use reqwest::{Client, Method, Response, Url};
 use serde_json::Value as Json;
@@ -44,6 +45,8 @@ pub struct Options<'a> {
     pub header: &'static str,
     /// The credential, as the header carries it.
     pub credential: &'a Secret,
+    /// What else every request says, as header and value; nothing of it is secret.
+    pub headers: &'a [(&'static str, &'a str)],
     /// The header by which it names a request in its own log.
     pub request_id: &'static str,
     /// How long a request may take, with its answer.
@@ -71,6 +74,31 @@ pub enum Verb {
     Delete,
 }
 
+/// What is sent, where more has to be said than a path and some JSON.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Parcel<'a> {
+    /// Where, segment by segment.
+    pub path: &'a [&'a str],
+    /// What stands behind the `?`.
+    pub query: &'a [(&'a str, &'a str)],
+    /// Headers of this request alone.
+    pub headers: &'a [(&'static str, &'a str)],
+    /// What is in it.
+    pub body: Body<'a>,
+}
+
+/// What is in a request.
+#[derive(Clone, Copy, Default)]
+pub enum Body<'a> {
+    /// Nothing.
+    #[default]
+    Nothing,
+    /// JSON.
+    Json(&'a Json),
+    /// A text, and what it is called in `Content-Type`.
+    Text(&'static str, &'a str),
+}
+
 #[derive(Clone, Debug)]
 struct Calls {
     name: &'static str,
@@ -90,7 +118,12 @@ impl Reader {
     /// Asks for what is at a path, segment by segment. Whatever was answered is `Ok`; without an answer, trying again
     /// may help.
     pub async fn get(&self, doing: &str, path: &[&str], query: &[(&str, &str)]) -> Result<Answer, Error> {
-        match self.0.call(doing, Method::GET, path, query, None).await {
+        self.ask(doing, &Parcel { path, query, ..Parcel::default() }).await
+    }
+
+    /// The same with more to say; what is in it is not sent.
+    pub async fn ask(&self, doing: &str, parcel: &Parcel<'_>) -> Result<Answer, Error> {
+        match self.0.call(doing, Method::GET, &Parcel { body: Body::Nothing, ..*parcel }).await {
             Ok(answer) => Ok(answer),
             Err(Lost::NotSent(error) | Lost::Unanswered(error)) => Err(error),
         }
@@ -100,7 +133,13 @@ impl Reader {
 impl Writer {
     /// Sends one request that changes something, once.
     pub async fn send(&self, doing: &str, verb: Verb, path: &[&str], body: Option<&Json>) -> Outcome {
-        match self.0.call(doing, verb.into(), path, &[], body).await {
+        let body = body.map_or(Body::Nothing, Body::Json);
+        self.submit(doing, verb, &Parcel { path, body, ..Parcel::default() }).await
+    }
+
+    /// The same with more to say.
+    pub async fn submit(&self, doing: &str, verb: Verb, parcel: &Parcel<'_>) -> Outcome {
+        match self.0.call(doing, verb.into(), parcel).await {
             Ok(answer) => Outcome::Answered(answer),
             Err(Lost::NotSent(error)) => Outcome::NotSent(error),
             Err(Lost::Unanswered(error)) => Outcome::Unsettled(error),
@@ -127,7 +166,13 @@ impl Calls {
             Error::permanent(format!("the credential of {name} has characters that no header can carry"))
         })?;
         credential.set_sensitive(true);
-        let headers = HeaderMap::from_iter([(HeaderName::from_static(options.header), credential)]);
+        let mut headers = HeaderMap::from_iter([(HeaderName::from_static(options.header), credential)]);
+        for (name, value) in options.headers {
+            let value = HeaderValue::from_str(value).map_err(|_| {
+                Error::permanent(format!("`{value}` has characters that no header can carry"))
+            })?;
+            headers.insert(HeaderName::from_static(name), value);
+        }
         let mut client = Client::builder()
             .user_agent(concat!("fleet/", env!("CARGO_PKG_VERSION")))
             .default_headers(headers)
@@ -149,27 +194,26 @@ impl Calls {
             client: client.build().map_err(no_client)?,
             base,
             request_id: options.request_id,
-            redact: Redact::new([&options.credential.0]),
+            redact: Redact::new(parts(&options.credential.0)),
         })
     }
 
-    async fn call(
-        &self,
-        doing: &str,
-        method: Method,
-        path: &[&str],
-        query: &[(&str, &str)],
-        body: Option<&Json>,
-    ) -> Result<Answer, Lost> {
+    async fn call(&self, doing: &str, method: Method, parcel: &Parcel<'_>) -> Result<Answer, Lost> {
+        let Parcel { path, query, headers, body } = *parcel;
         let (api, verb, started) = (self.name, method.as_str().to_owned(), Instant::now());
         let doing = &self.redact.clean(doing);
         let url = self.url(path, query).ok_or_else(|| unsent(doing, "the path cannot be asked for"))?;
         let shown = self.redact.clean(url.path());
         tracing::debug!(api, method = verb, path = shown, "asking");
         let mut request = self.client.request(method, url);
-        if let Some(body) = body {
-            request = request.json(body);
+        for (name, value) in headers {
+            request = request.header(*name, *value);
         }
+        request = match body {
+            Body::Nothing => request,
+            Body::Json(body) => request.json(body),
+            Body::Text(kind, text) => request.header(CONTENT_TYPE, kind).body(text.to_owned()),
+        };
         let answered = match request.send().await {
             Ok(response) => self.read(response).await,
             Err(error) => Err(error),
@@ -198,14 +242,14 @@ impl Calls {
             let value = response.headers().get(name)?.to_str().ok()?;
             Some(self.redact.clean(value))
         };
-        let (request_id, retry_after) = (header(self.request_id), header("retry-after"));
-        let is_json = header("content-type").is_some_and(|is| is.starts_with("application/json"));
+        let request_id = header(self.request_id);
+        let headers = response.headers().clone();
         let mut body = Vec::new();
         while let Some(chunk) = response.chunk().await? {
             // What is cut off cannot be read as JSON, which says enough.
             body.extend_from_slice(&chunk[..chunk.len().min(LONGEST_ANSWER - body.len())]);
         }
-        Ok(Answer { status, request_id, retry_after, is_json, body, redact: self.redact.clone() })
+        Ok(Answer { status, request_id, headers, body, redact: self.redact.clone() })
     }
 
     fn url(&self, path: &[&str], query: &[(&str, &str)]) -> Option<Url> {
@@ -222,6 +266,17 @@ impl Calls {
     }
 }
 
+/// What is sent may be secret.
+impl fmt::Debug for Body<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Body::Nothing => "nothing",
+            Body::Json(_) => "JSON",
+            Body::Text(kind, _) => kind,
+        })
+    }
+}
+
 impl From<Verb> for Method {
     fn from(verb: Verb) -> Method {
         match verb {
@@ -231,6 +286,11 @@ impl From<Verb> for Method {
             Verb::Delete => Method::DELETE,
         }
     }
+}
+
+/// A credential as a header carries it, and without the word before it, as in `Bearer TOKEN`.
+fn parts(credential: &str) -> impl Iterator<Item = &str> {
+    std::iter::once(credential).chain(credential.split_once(' ').map(|(_, rest)| rest))
 }
 
 /// Whether a host of a URL is the machine that runs fleet.

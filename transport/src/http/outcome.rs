@@ -5,6 +5,7 @@ use std::fmt;
 use std::time::Duration;
 
 use fleet_engine::resource::Error;
+use reqwest::header::HeaderMap;
 use serde::de::DeserializeOwned;
 
 use super::redact::Redact;
@@ -26,8 +27,7 @@ pub struct Answer {
     pub status: u16,
     /// What the other side calls this request in its own log.
     pub request_id: Option<String>,
-    pub(super) retry_after: Option<String>,
-    pub(super) is_json: bool,
+    pub(super) headers: HeaderMap,
     pub(super) body: Vec<u8>,
     pub(super) redact: Redact,
 }
@@ -77,7 +77,20 @@ impl Answer {
     /// The JSON that it holds, if it says that it is JSON: what stands between us and an API answers in other forms.
     #[must_use]
     pub fn told<T: DeserializeOwned>(&self) -> Option<T> {
-        if self.is_json { serde_json::from_slice(&self.body).ok() } else { None }
+        let is_json = self.header("content-type").is_some_and(|is| is.starts_with("application/json"));
+        if is_json { serde_json::from_slice(&self.body).ok() } else { None }
+    }
+
+    /// The text that it holds, as it is. It may be secret.
+    pub fn text(&self) -> Result<&str, Error> {
+        std::str::from_utf8(&self.body)
+            .map_err(|_| Error::transient(format!("the answer is no text{}", self.request())))
+    }
+
+    /// What a header of it says.
+    #[must_use]
+    pub fn header(&self, name: &str) -> Option<String> {
+        Some(self.redact.clean(self.headers.get(name)?.to_str().ok()?))
     }
 
     /// How people find the request in the log of the other side: words to put after a message.
@@ -94,7 +107,7 @@ impl Answer {
 
     /// How long the other side asked to be left alone. A date is not understood: who asks backs off anyway.
     fn retry_after(&self) -> Option<Duration> {
-        self.retry_after.as_ref()?.trim().parse().ok().map(Duration::from_secs)
+        self.header("retry-after")?.trim().parse().ok().map(Duration::from_secs)
     }
 }
 

@@ -11,8 +11,9 @@ const HIDDEN: &str = "(secret)";
 pub(super) struct Redact(Arc<[String]>);
 
 impl Redact {
-    pub(super) fn new<'a>(secrets: impl IntoIterator<Item = &'a String>) -> Redact {
-        Redact(secrets.into_iter().filter(|secret| !secret.is_empty()).cloned().collect())
+    /// Those that hold others come before them.
+    pub(super) fn new<'a>(secrets: impl IntoIterator<Item = &'a str>) -> Redact {
+        Redact(secrets.into_iter().filter(|secret| !secret.is_empty()).map(str::to_owned).collect())
     }
 
     /// The text without secrets.

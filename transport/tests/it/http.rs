@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use fleet_engine::host::reach::Secret;
 use fleet_engine::resource::Error;
-use fleet_transport::http::{Answer, Class, Options, Outcome, Reader, Verb, Writer, connect};
+use fleet_transport::http::{Answer, Body, Class, Options, Outcome, Parcel, Reader, Verb, Writer, connect};
 
 const SECRET: &str = "hunter2-and-more";
 
@@ -39,6 +39,7 @@ fn way(url: &str) -> Result<(Reader, Writer), Error> {
         url,
         header: "x-auth-token",
         credential: &Secret(SECRET.into()),
+        headers: &[],
         request_id: "x-request-id",
         timeout: Duration::from_millis(400),
     })
@@ -92,6 +93,43 @@ async fn paths_and_queries_stay_what_they_are() {
         assert!(!refused.transient, "{refused}");
     }
     assert_eq!(asked.lock().unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn a_parcel_says_more_than_a_path() {
+    let (url, asked) =
+        answering("HTTP/1.1 200 OK\r\netag: \"abc\"\r\ncontent-length: 4\r\nconnection: close\r\n\r\n// a");
+    let (credential, headers) = (Secret(format!("Bearer {SECRET}")), [("x-version", "7")]);
+    let options = Options {
+        name: "the API",
+        url: &url,
+        header: "authorization",
+        credential: &credential,
+        headers: &headers,
+        request_id: "x-request-id",
+        timeout: Duration::from_millis(400),
+    };
+    let (_, writer) = connect(&options).unwrap();
+    let parcel = Parcel {
+        path: &["acl"],
+        query: &[("details", "1")],
+        headers: &[("if-match", "\"xyz\"")],
+        body: Body::Text("application/hujson", "{} // mine"),
+    };
+    let Outcome::Answered(answer) = writer.submit("cannot set it", Verb::Post, &parcel).await else {
+        panic!("no answer")
+    };
+    let request = asked.lock().unwrap()[0].to_lowercase();
+    assert!(request.starts_with("post /acl?details=1 http/1.1"), "{request}");
+    for line in ["x-version: 7", "if-match: \"xyz\"", "content-type: application/hujson"] {
+        assert!(request.contains(line), "{line}: {request}");
+    }
+    assert!(request.ends_with("{} // mine"), "{request}");
+    assert_eq!((answer.header("etag").as_deref(), answer.text().unwrap()), (Some("\"abc\""), "// a"));
+    assert_eq!(answer.told::<serde_json::Value>(), None, "it does not say that it is JSON");
+    // Whoever repeats a token leaves out the word before it.
+    assert_eq!(answer.clean(&format!("bad {SECRET}")), "bad (secret)");
+    assert!(!format!("{parcel:?}").contains("mine"));
 }
 
 #[tokio::test]

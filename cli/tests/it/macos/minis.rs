@@ -12,6 +12,7 @@ use fleet_lab::mac::{Mac, Macs};
 use fleet_lab::machine::{Blueprint, Install, Machine};
 use fleet_lab::runners::Runners;
 use fleet_lab::tailnet::Tailnet;
+use fleet_lab::vendors::Vendors;
 use serde_json::Value as Json;
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
@@ -145,6 +146,11 @@ impl Minis {
     /// The runners of GitHub that agents on them are registered as.
     pub(crate) fn runners(&self) -> &Runners {
         self.factory.runners()
+    }
+
+    /// The vendors beside them: GitHub keeps their runners.
+    pub(crate) fn vendors(&self) -> Vendors {
+        self.runtime.block_on(Vendors::open(&self.factory, &self.clock)).unwrap()
     }
 
     /// Where something lies on the first.

@@ -6,7 +6,7 @@
 //! 3. [`launchd`]: services and signed binaries
 //! 4. [`pf`]: the packet filter
 //! 5. [`login`] and [`login_incidents`]: who is logged in, who may become root, and how a Mac is set
-//! 6. [`builders`]: Tart, Homebrew, Xcode, runners, and the modules that put them together
+//! 6. [`builders`]: Tart, Homebrew, Xcode, runners, and the modules that put them together; [`github`]: runners from both sides
 //! 7. [`tailscale`]: Tailscale, exporters, and the modules that go with them
 //! 8. [`doctor`]: the bad states that hosts are known to get into, by their names
 //! 9. [`full`]: all of it on one Mac, which is [`interrupted`]; [`mac_ci`]: the three fleets of `examples/fleets/mac-ci`
@@ -31,6 +31,7 @@
 pub(crate) mod builders;
 mod doctor;
 mod full;
+mod github;
 mod incidents;
 mod interrupted;
 mod launchd;

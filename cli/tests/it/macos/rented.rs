@@ -186,6 +186,7 @@ fleet \"desk\" {{
             url: self.lab.api_url(),
             header: "x-auth-token",
             credential: &Secret(self.lab.add_token("console", None).secret),
+            headers: &[],
             request_id: "x-request-id",
             timeout: Duration::from_secs(10),
         };

@@ -17,6 +17,7 @@ fn reinstall(world: &World, server: &str) {
         url: world.lab.api_url(),
         header: "x-auth-token",
         credential: &Secret(world.lab.add_token("console", None).secret),
+        headers: &[],
         request_id: "x-request-id",
         timeout: std::time::Duration::from_secs(10),
     };

@@ -40,8 +40,10 @@ pub struct Backend {
 pub struct Secret {
     /// The name.
     pub name: Ident,
-    /// Where it comes from, such as `"env:TOKEN"`.
+    /// Where it comes from, such as `"env:TOKEN"`; or what its provider is asked for.
     pub from: Expr,
+    /// Who issues it, if it is not kept somewhere.
+    pub provider: Option<ProviderRef>,
     /// `secret "name"`
     pub header: Span,
 }

@@ -5,7 +5,7 @@ use fleet_syntax::tree::Block;
 
 use super::fields::Fields;
 use super::report::Report;
-use super::{Reader, declare};
+use super::{Reader, declare, reference};
 use crate::config::constant;
 use crate::config::model::{Backend, Secret, Settings};
 use crate::config::version;
@@ -24,7 +24,9 @@ impl Reader {
         let Some([name]) = self.report.labels(&mut block, ["name"]) else { return };
         self.report.name(&name);
         let mut fields = Fields::new(block, &mut self.report);
-        let secret = Secret { name, from: fields.required("from"), header: fields.header };
+        let from = fields.required("from");
+        let provider = fields.expr("provider").and_then(|e| reference::provider(&e, fields.report));
+        let secret = Secret { name, from, provider, header: fields.header };
         fields.finish();
         let (name, span) = (secret.name.name.clone(), secret.header);
         declare(&mut self.module.secrets, &name, span, secret, |s| s.header, "secret", &mut self.report);

@@ -132,6 +132,8 @@ fn a_lab_runs_until_it_is_told_to_stop() {
     let remote = Remote::open(&place).unwrap();
     let variables: Vec<&str> = remote.description().environment.keys().map(String::as_str).collect();
     let expected = [
+        "GITHUB_API_URL",
+        "GITHUB_TOKEN",
         "KUBECONFIG",
         "SCW_ACCESS_KEY",
         "SCW_API_URL",
@@ -139,6 +141,10 @@ fn a_lab_runs_until_it_is_told_to_stop() {
         "SCW_DEFAULT_PROJECT_ID",
         "SCW_DEFAULT_ZONE",
         "SCW_SECRET_KEY",
+        "TAILSCALE_API_KEY",
+        "TAILSCALE_BASE_URL",
+        "VAULT_ADDR",
+        "VAULT_TOKEN",
     ];
     assert_eq!(variables, expected);
     let runtime = tokio::runtime::Runtime::new().unwrap();

@@ -1,0 +1,78 @@
+//! Secrets that a provider makes on request.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use fleet_engine::plan::chain;
+use fleet_engine::provider::Session;
+use fleet_engine::registry::Registry;
+use fleet_engine::schema::{Catalog, Sort};
+use fleet_engine::secret::InCluster;
+use fleet_lang::Value;
+
+use super::{Missing, wait_for};
+use crate::Env;
+
+/// Who has providers issue secrets.
+pub(super) struct Issuer {
+    providers: fn(PathBuf, &BTreeMap<String, String>) -> Registry,
+    cwd: PathBuf,
+    vars: BTreeMap<String, String>,
+}
+
+impl Issuer {
+    pub(super) fn of(env: &Env) -> Issuer {
+        Issuer { providers: env.providers, cwd: env.cwd.clone(), vars: env.vars.clone() }
+    }
+
+    /// Has a provider issue a secret.
+    pub(super) fn issue(
+        &self,
+        session: &Session,
+        settings: &Value,
+        request: &str,
+    ) -> Result<String, Missing> {
+        if !settings.is_wholly_known() {
+            let help = "what the settings of the provider need must be known before";
+            return Err(
+                Missing::new(format!("the provider `{session}` is not known well enough yet")).help(help)
+            );
+        }
+        ask(&self.registry(), session, settings, request)
+    }
+
+    /// A Secret of the cluster that the kubeconfig of the surroundings leads to: the provider of clusters knows the way.
+    pub(super) fn read_cluster(&self, place: &InCluster) -> Result<String, Missing> {
+        let InCluster { namespace, name, key } = place;
+        let (registry, session) = (self.registry(), Session::of("kubernetes"));
+        let provider = registry.find(Sort::Provider, &session.provider);
+        if provider.is_none_or(|entry| entry.issues.is_none()) {
+            let template = format!("{{{{index .data \"{key}\" | base64decode}}}}");
+            let by_hand =
+                format!("exec:kubectl get secret -n {namespace} {name} -o go-template='{template}'");
+            return Err(Missing::new("this version has no way to a cluster").help(format!("use `{by_hand}`")));
+        }
+        ask(&registry, &session, &Value::null(), &format!("secret:{namespace}/{name}#{key}"))
+    }
+
+    fn registry(&self) -> Registry {
+        (self.providers)(self.cwd.clone(), &self.vars)
+    }
+}
+
+/// Asks a provider, whatever runs around this.
+fn ask(registry: &Registry, session: &Session, settings: &Value, request: &str) -> Result<String, Missing> {
+    wait_for(async {
+        let issued = registry.issue(session, settings, request).await;
+        issued
+            .map(|secret| secret.0)
+            .map_err(|error| Missing { why: chain(&error), help: error.help.clone() })
+    })
+}
+
+#[cfg(test)]
+impl Issuer {
+    pub(super) fn sample() -> Issuer {
+        Issuer { providers: |_, _| Registry::new(), cwd: PathBuf::new(), vars: BTreeMap::new() }
+    }
+}

@@ -1,0 +1,64 @@
+//! The vendors of a world beside the one that rents machines out, each with its books and its desk.
+
+use std::io;
+
+use crate::clock::Clock;
+use crate::desk::{Books, Desk};
+use crate::github::{self, Github};
+use crate::machine::Factory;
+use crate::tailnet::{self, Console};
+use crate::vault::{self, Vault};
+
+/// A vendor: what it knows, and where it is asked.
+#[derive(Clone, Debug)]
+pub struct Vendor<B> {
+    /// What it knows.
+    pub books: B,
+    /// Where it is asked.
+    pub desk: Desk,
+}
+
+/// All of them.
+#[derive(Clone, Debug)]
+pub struct Vendors {
+    /// GitHub, which keeps the runners of the Macs.
+    pub github: Vendor<Github>,
+    /// Tailscale, whose tailnet the Macs join.
+    pub tailscale: Vendor<Console>,
+    /// HashiCorp Vault, which keeps secrets.
+    pub vault: Vendor<Vault>,
+}
+
+impl<B: Books> Vendor<B> {
+    async fn open(books: B, clock: &Clock) -> io::Result<Vendor<B>> {
+        Ok(Vendor { desk: Desk::open(books.clone(), clock.clone()).await?, books })
+    }
+}
+
+impl Vendors {
+    /// All of them answer from now on, for as long as the runtime is there that this is called on.
+    ///
+    /// # Errors
+    ///
+    /// If nothing can listen on this machine.
+    pub async fn open(factory: &dyn Factory, clock: &Clock) -> io::Result<Vendors> {
+        Ok(Vendors {
+            github: Vendor::open(Github::new(factory.runners()), clock).await?,
+            tailscale: Vendor::open(Console::new(factory.tailnet()), clock).await?,
+            vault: Vendor::open(Vault::default(), clock).await?,
+        })
+    }
+
+    /// What a program that uses them needs in its environment.
+    pub fn environment(&self) -> impl Iterator<Item = (String, String)> {
+        let variables = [
+            ("GITHUB_API_URL", self.github.desk.url()),
+            ("GITHUB_TOKEN", github::TOKEN),
+            ("TAILSCALE_API_KEY", tailnet::API_KEY),
+            ("TAILSCALE_BASE_URL", self.tailscale.desk.url()),
+            ("VAULT_ADDR", self.vault.desk.url()),
+            ("VAULT_TOKEN", vault::ROOT_TOKEN),
+        ];
+        variables.map(|(name, value)| (name.to_owned(), value.to_owned())).into_iter()
+    }
+}

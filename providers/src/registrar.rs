@@ -1,0 +1,311 @@
+//! Services of CI that runners are registered at, as far as they are alike: a list of runners, tokens by which agents come
+//! and go, and a removal that is refused while a job runs.
+//!
+//! What is the same for all of them is here: how long a new agent is waited for, and that a job is never cut short.
+
+use std::future::Future;
+use std::time::Duration;
+
+use fleet_engine::event::Wait;
+use fleet_engine::host::reach::Secret;
+use fleet_engine::provider::Journal;
+use fleet_engine::resource::Error;
+
+/// How often a service is asked whether an agent is there.
+const SOON: Duration = Duration::from_secs(5);
+
+/// How often it is asked whether a job has ended.
+const LATER: Duration = Duration::from_secs(15);
+
+/// A runner that a service knows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Registered {
+    /// Its number.
+    pub id: i64,
+    /// Its name.
+    pub name: String,
+    /// Its system, as the service names it.
+    pub os: String,
+    /// Whether its agent is connected.
+    pub online: bool,
+    /// Whether it runs a job.
+    pub busy: bool,
+    /// The labels that somebody gave it, sorted: those of the service itself left out.
+    pub labels: Vec<String>,
+    /// The group it is in, by its number there.
+    pub group: Option<i64>,
+}
+
+/// What a token is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    /// An agent registers itself.
+    Register,
+    /// An agent removes itself.
+    Remove,
+}
+
+/// How a removal ended.
+#[derive(Debug)]
+pub enum Removed {
+    /// It is gone, or was gone already.
+    Gone,
+    /// A job runs on it, and nothing was done.
+    Busy,
+}
+
+/// Looks at the runners of a service. It has no way to change anything.
+pub trait Roster: Send + Sync {
+    /// All runners that are registered somewhere, such as at `https://github.com/example`.
+    fn list(&self, url: &str) -> impl Future<Output = Result<Vec<Registered>, Error>> + Send;
+}
+
+/// Changes the runners of a service.
+pub trait Registrar: Roster {
+    /// A token by which an agent may come or go.
+    fn token(&self, url: &str, purpose: Purpose) -> impl Future<Output = Result<Secret, Error>> + Send;
+
+    /// Gives a runner these labels, in the place of those that somebody gave it before.
+    fn set_labels(
+        &self,
+        url: &str,
+        id: i64,
+        labels: &[String],
+    ) -> impl Future<Output = Result<(), Error>> + Send;
+
+    /// Puts a runner into a group, by its name.
+    fn set_group(&self, url: &str, id: i64, group: &str) -> impl Future<Output = Result<(), Error>> + Send;
+
+    /// Removes a runner on which no job runs: the service itself says whether one does, so that none begins in between.
+    fn remove(&self, url: &str, id: i64) -> impl Future<Output = Result<Removed, Error>> + Send;
+}
+
+/// Waits until the agent of a new runner is connected.
+pub(crate) async fn await_online(
+    roster: &impl Roster,
+    run: &dyn Journal,
+    url: &str,
+    name: &str,
+    patience: Duration,
+) -> Result<Registered, Error> {
+    let deadline = run.now().saturating_add(patience);
+    loop {
+        let known = find(roster, url, name).await?;
+        if let Some(runner) = known.as_ref().filter(|runner| runner.online) {
+            return Ok(runner.clone());
+        }
+        if run.now() >= deadline {
+            let waited = humantime::format_duration(patience);
+            let error = match known {
+                Some(_) => Error::permanent(format!("runner `{name}` is registered, and not online after {waited}"))
+                    .help("see whether its agent runs on its host, with the credentials of its last registration"),
+                None => Error::permanent(format!("no runner `{name}` is registered at {url} after {waited}")).help(
+                    "its agent was never registered, or somebody deleted it there: have it registered anew with \
+                     `--replace` of its `github_runner`",
+                ),
+            };
+            return Err(error);
+        }
+        run.wait(deadline.min(run.now().saturating_add(SOON)), Wait::World).await;
+    }
+}
+
+/// Removes a runner. A job that runs on it is waited for and never cut short; it says what was done.
+pub(crate) async fn deregister(
+    registrar: &impl Registrar,
+    run: &dyn Journal,
+    url: &str,
+    id: i64,
+    patience: Duration,
+) -> Result<(), Error> {
+    let started = run.now();
+    let deadline = started.saturating_add(patience);
+    loop {
+        let known = registrar.list(url).await?.into_iter().find(|runner| runner.id == id);
+        let Some(runner) = known else { return Ok(()) };
+        // Between the look and the removal a job may begin: the service decides.
+        if !runner.busy && matches!(registrar.remove(url, id).await?, Removed::Gone) {
+            let waited = rounded(run.now().saturating_sub(started));
+            if !waited.is_zero() {
+                let waited = humantime::format_duration(waited);
+                run.warn(format!(
+                    "a job ran on runner `{}` and was waited for, {waited} long; then it was deregistered",
+                    runner.name
+                ));
+            }
+            return Ok(());
+        }
+        if run.now() >= deadline {
+            let (name, waited) = (&runner.name, humantime::format_duration(patience));
+            return Err(Error::permanent(format!(
+                "runner `{name}` still runs a job after {waited}: the job was not cut short, and the runner is still registered"
+            ))
+            .help("run it again when the job has ended, or give it more time with `job_timeout`"));
+        }
+        run.wait(deadline.min(run.now().saturating_add(LATER)), Wait::World).await;
+    }
+}
+
+/// The runner of a name.
+pub(crate) async fn find(roster: &impl Roster, url: &str, name: &str) -> Result<Option<Registered>, Error> {
+    Ok(roster.list(url).await?.into_iter().find(|runner| runner.name == name))
+}
+
+fn rounded(time: Duration) -> Duration {
+    Duration::from_secs(time.as_secs())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use fleet_engine::resource::BoxFuture;
+    use fleet_lang::Value;
+
+    use super::*;
+
+    /// A run whose time goes by only while somebody waits.
+    #[derive(Default)]
+    struct Run {
+        now: Mutex<Duration>,
+        warnings: Mutex<Vec<String>>,
+    }
+
+    impl Journal for Run {
+        fn note(&self, _: Value) -> BoxFuture<'_, Result<(), Error>> {
+            Box::pin(async { Ok(()) })
+        }
+
+        fn now(&self) -> Duration {
+            *self.now.lock().unwrap()
+        }
+
+        fn wait(&self, until: Duration, _: Wait) -> BoxFuture<'_, ()> {
+            *self.now.lock().unwrap() = until;
+            Box::pin(async {})
+        }
+
+        fn warn(&self, message: String) {
+            self.warnings.lock().unwrap().push(message);
+        }
+
+        fn date(&self) -> u64 {
+            0
+        }
+
+        fn random(&self) -> String {
+            String::new()
+        }
+    }
+
+    /// A service with one runner: registered, online and with a job as long as the time of the run says.
+    struct Service<'a> {
+        run: &'a Run,
+        registered: Duration,
+        online: Duration,
+        busy_until: Duration,
+        /// The service refuses so often although its list says that nothing runs.
+        refusals: Mutex<u32>,
+        removed: Mutex<bool>,
+    }
+
+    impl Roster for Service<'_> {
+        async fn list(&self, _: &str) -> Result<Vec<Registered>, Error> {
+            let now = self.run.now();
+            let there = now >= self.registered && !*self.removed.lock().unwrap();
+            let runner = Registered {
+                id: 7,
+                name: "mini".into(),
+                os: "macos".into(),
+                online: now >= self.online,
+                busy: now < self.busy_until,
+                labels: Vec::new(),
+                group: Some(1),
+            };
+            Ok(if there { vec![runner] } else { Vec::new() })
+        }
+    }
+
+    impl Registrar for Service<'_> {
+        async fn token(&self, _: &str, _: Purpose) -> Result<Secret, Error> {
+            Err(Error::permanent("not here"))
+        }
+
+        async fn set_labels(&self, _: &str, _: i64, _: &[String]) -> Result<(), Error> {
+            Ok(())
+        }
+
+        async fn set_group(&self, _: &str, _: i64, _: &str) -> Result<(), Error> {
+            Ok(())
+        }
+
+        async fn remove(&self, _: &str, _: i64) -> Result<Removed, Error> {
+            assert!(self.run.now() >= self.busy_until, "a job was cut short");
+            let mut refusals = self.refusals.lock().unwrap();
+            if *refusals > 0 {
+                *refusals -= 1;
+                return Ok(Removed::Busy);
+            }
+            *self.removed.lock().unwrap() = true;
+            Ok(Removed::Gone)
+        }
+    }
+
+    fn service(run: &Run, registered: u64, online: u64, busy_until: u64) -> Service<'_> {
+        Service {
+            run,
+            registered: Duration::from_secs(registered),
+            online: Duration::from_secs(online),
+            busy_until: Duration::from_secs(busy_until),
+            refusals: Mutex::new(0),
+            removed: Mutex::new(false),
+        }
+    }
+
+    const MINUTE: Duration = Duration::from_secs(60);
+
+    #[tokio::test]
+    async fn a_new_agent_is_waited_for_until_its_time_is_over() {
+        let run = Run::default();
+        let found = await_online(&service(&run, 3, 42, 0), &run, "u", "mini", MINUTE).await.unwrap();
+        assert!(found.online && run.now() >= Duration::from_secs(42) && run.now() < MINUTE);
+        let cases = [
+            (0, "is registered, and not online after 1m"),
+            (100, "no runner `mini` is registered at u after 1m"),
+        ];
+        for (registered, expected) in cases {
+            let run = Run::default();
+            let error = await_online(&service(&run, registered, 100, 0), &run, "u", "mini", MINUTE)
+                .await
+                .unwrap_err();
+            assert!(error.message.contains(expected) && !error.transient && error.help.is_some(), "{error}");
+            assert_eq!(run.now(), MINUTE);
+        }
+    }
+
+    #[tokio::test]
+    async fn a_job_is_waited_for_and_never_cut_short() {
+        let run = Run::default();
+        deregister(&service(&run, 0, 0, 0), &run, "u", 7, MINUTE).await.unwrap();
+        assert!(run.now().is_zero() && run.warnings.lock().unwrap().is_empty());
+
+        let run = Run::default();
+        let busy = service(&run, 0, 0, 40);
+        *busy.refusals.lock().unwrap() = 1;
+        deregister(&busy, &run, "u", 7, 2 * MINUTE).await.unwrap();
+        assert!(*busy.removed.lock().unwrap());
+        assert_eq!(
+            *run.warnings.lock().unwrap(),
+            ["a job ran on runner `mini` and was waited for, 1m long; then it was deregistered"]
+        );
+
+        let run = Run::default();
+        let busy = service(&run, 0, 0, 100);
+        let error = deregister(&busy, &run, "u", 7, MINUTE).await.unwrap_err();
+        assert!(error.message.contains("still runs a job after 1m: the job was not cut short"), "{error}");
+        assert!(!*busy.removed.lock().unwrap() && !error.transient);
+
+        let run = Run::default();
+        deregister(&service(&run, 100, 0, 0), &run, "u", 7, MINUTE).await.unwrap();
+    }
+}

@@ -4,26 +4,67 @@
 # Whose machines these are comes from SCW_SECRET_KEY and SCW_DEFAULT_PROJECT_ID.
 provider "scaleway" {}
 
+# The way to the cluster comes from KUBECONFIG; `in_cluster` is for a fleet that runs as a Job there.
+provider "kubernetes" {}
+
+# As whom the tailnet is asked comes from TAILSCALE_OAUTH_CLIENT_ID and TAILSCALE_OAUTH_CLIENT_SECRET.
+provider "tailscale" {
+  device_cap = var.tailnet.device_cap
+}
+
+# As which App GitHub is asked comes from GITHUB_APP_ID and GITHUB_APP_PRIVATE_KEY.
+provider "github" {}
+
 secret "key" {
   from = "file:${var.key}"
 }
 
-secret "kubeconfig" {
-  from = "file:${var.kubeconfig}"
-}
-
+# Keys and tokens that are made when a Mac needs them, and good for an hour.
 secret "tailnet_key" {
-  from = "file:${var.tailnet_key}"
+  from     = "auth-key:${join(",", var.tailnet.tags)}"
+  provider = tailscale
 }
 
-secret "github_token" {
-  from = "file:${var.github_token}"
+secret "runner_token" {
+  from     = "registration-token:${var.github_url}"
+  provider = github
 }
 
 # Scaleway puts the keys of the project on a machine when it is installed, and never again: so this comes first.
 resource "scaleway_ssh_key" "fleet" {
   name       = "ci-${var.env}"
   public_key = file("${var.key}.pub")
+}
+
+# What the agent on a Mac may do in the cluster.
+resource "kubernetes_manifest" "agents" {
+  manifest = {
+    apiVersion = "rbac.authorization.k8s.io/v1"
+    kind       = "ClusterRole"
+    metadata   = { name = "tart-kubelet-${var.env}" }
+    rules = [
+      { apiGroups = [""], resources = ["nodes", "nodes/status"], verbs = ["get", "list", "watch", "create", "update", "patch"] },
+      { apiGroups = [""], resources = ["pods", "pods/status", "pods/finalizers"], verbs = ["get", "list", "watch", "update", "patch", "delete"] },
+      { apiGroups = [""], resources = ["secrets", "configmaps", "serviceaccounts", "services"], verbs = ["get", "list", "watch"] },
+      { apiGroups = [""], resources = ["serviceaccounts/token"], verbs = ["create"] },
+      { apiGroups = ["", "events.k8s.io"], resources = ["events"], verbs = ["create", "patch"] },
+      { apiGroups = ["coordination.k8s.io"], resources = ["leases"], verbs = ["get", "create", "update", "patch"] },
+    ]
+  }
+}
+
+# Pods of Macs that are gone: the agent that would clean up after their VMs is gone as well.
+resource "kubernetes_stuck_pods" "vms" {
+  finalizer = var.cluster.finalizer
+}
+
+locals {
+  cluster = {
+    namespace   = var.cluster.namespace
+    role        = kubernetes_manifest.agents.name
+    egress      = var.cluster.egress
+    proxy_group = var.cluster.proxy_group
+  }
 }
 
 # One pool for all: a machine that one fleet gives back is the next one's.
@@ -65,18 +106,19 @@ fleet "macos" {
   }
 
   module "mac" {
-    source      = "../../modules/mac-node"
-    name        = host.name
-    env         = var.env
-    password    = data.scaleway_credentials.this.password
-    reaches     = var.reaches
-    programs    = var.programs
-    tailnet     = var.tailnet
-    tailnet_key = secret.tailnet_key
-    kubeconfig  = secret.kubeconfig
-    provider_id = host.provider_id
-    labels      = { "example.org/fleet" = "macos" }
-    logs        = var.logs
+    source       = "../../modules/mac-node"
+    name         = host.name
+    installation = host.id
+    env          = var.env
+    password     = data.scaleway_credentials.this.password
+    reaches      = var.reaches
+    programs     = var.programs
+    tailnet      = var.tailnet
+    tailnet_key  = secret.tailnet_key
+    cluster      = local.cluster
+    provider_id  = host.provider_id
+    labels       = { "example.org/fleet" = "macos" }
+    logs         = var.logs
   }
 }
 
@@ -98,19 +140,20 @@ fleet "runners" {
   }
 
   module "mac" {
-    source      = "../../modules/mac-node"
-    name        = host.name
-    env         = var.env
-    password    = data.scaleway_credentials.this.password
-    reaches     = var.reaches
-    programs    = var.programs
-    tailnet     = var.tailnet
-    tailnet_key = secret.tailnet_key
-    kubeconfig  = secret.kubeconfig
-    provider_id = host.provider_id
-    labels      = { "example.org/fleet" = "runners" }
-    logs        = var.logs
-    cache       = var.cache
+    source       = "../../modules/mac-node"
+    name         = host.name
+    installation = host.id
+    env          = var.env
+    password     = data.scaleway_credentials.this.password
+    reaches      = var.reaches
+    programs     = var.programs
+    tailnet      = var.tailnet
+    tailnet_key  = secret.tailnet_key
+    cluster      = local.cluster
+    provider_id  = host.provider_id
+    labels       = { "example.org/fleet" = "runners" }
+    logs         = var.logs
+    cache        = var.cache
   }
 }
 
@@ -135,13 +178,14 @@ fleet "builders" {
   module "mac" {
     source        = "../../modules/mac-node"
     name          = host.name
+    installation  = host.id
     env           = var.env
     password      = data.scaleway_credentials.this.password
     reaches       = var.reaches
     programs      = var.programs
     tailnet       = var.tailnet
     tailnet_key   = secret.tailnet_key
-    kubeconfig    = secret.kubeconfig
+    cluster       = local.cluster
     provider_id   = host.provider_id
     labels        = { "example.org/fleet" = "builders" }
     logs          = var.logs
@@ -152,7 +196,7 @@ fleet "builders" {
     source      = "../../modules/github-runner"
     name        = host.name
     url         = var.github_url
-    token       = secret.github_token
+    token       = secret.runner_token
     runner      = { version = var.runner.version, source = var.runner.source, sha256 = filesha256(var.runner.source) }
     homebrew    = { source = var.homebrew, sha256 = filesha256(var.homebrew) }
     build_cache = { path = "/opt/build-cache", variable = "BUILD_CACHE" }

@@ -27,22 +27,21 @@ variable "key" {
   default     = "~/.ssh/fleet_ed25519"
 }
 
-variable "kubeconfig" {
-  description = "A file with what nodes reach the cluster by"
-  type        = string
-  default     = "secrets/kubeconfig"
+variable "cluster" {
+  description = "Where accounts of agents are; where the operator of Tailscale has its Services, and its proxies; what holds pods until their VMs are cleaned up"
+  type        = object({ namespace = string, egress = string, proxy_group = string, finalizer = string })
+  default = {
+    namespace   = "ci"
+    egress      = "tailscale-operator"
+    proxy_group = "mac-egress"
+    finalizer   = "example.org/vm-cleanup"
+  }
 }
 
 variable "tailnet" {
-  description = "The domain of the tailnet, and the tags by which its policy knows these Macs"
-  type        = object({ domain = string, tags = list(string) })
-  default     = { domain = "ts.net", tags = ["tag:ci"] }
-}
-
-variable "tailnet_key" {
-  description = "A file with the key by which Macs join the tailnet"
-  type        = string
-  default     = "secrets/tailnet-key"
+  description = "The domain of the tailnet, the tags by which its policy knows these Macs, and how many tagged devices its plan of rates has"
+  type        = object({ domain = string, tags = list(string), device_cap = optional(number) })
+  default     = { domain = "ts.net", tags = ["tag:ci"], device_cap = 50 }
 }
 
 variable "logs" {
@@ -55,12 +54,6 @@ variable "github_url" {
   description = "Where builders are registered"
   type        = string
   default     = "https://github.com/example"
-}
-
-variable "github_token" {
-  description = "A file with a registration token, which GitHub gives for an hour. It is used only to register"
-  type        = string
-  default     = "secrets/github-token"
 }
 
 variable "programs" {

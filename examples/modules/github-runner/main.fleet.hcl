@@ -46,6 +46,12 @@ variable "build_cache" {
   default     = null
 }
 
+variable "job_timeout" {
+  description = "How many seconds a job is waited for when the runner goes"
+  type        = number
+  default     = 1800
+}
+
 resource "macos_xcode" "this" {}
 
 resource "macos_brew" "this" {
@@ -83,6 +89,14 @@ resource "github_runner" "this" {
   source        = var.runner.source
   source_sha256 = var.runner.sha256
   token         = var.token
+}
+
+# GitHub sees it online. On the way out its job is waited for, and it is deregistered before it leaves the Mac.
+resource "github_registration" "this" {
+  url         = github_runner.this.url
+  name        = github_runner.this.name
+  labels      = var.labels
+  job_timeout = var.job_timeout
 }
 
 output "versions" {

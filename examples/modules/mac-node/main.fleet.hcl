@@ -1,9 +1,15 @@
 # What all Macs of a fleet have in common: the baseline, Tart, a place in the tailnet, the agent that makes it a Node, and what
-# tells others how it is. Kinds bring the order: no VM starts before the packet filter stands, and the agent comes after the
-# tailnet whose address it takes.
+# tells others how it is. What refers to something comes after it, and goes before it. So no VM starts before the packet filter
+# stands, and the agent comes after the tailnet whose address it takes; and on the way out the Node is drained, what its agent may
+# do is revoked, and the tailnet forgets the Mac before its pool has it back.
 
 variable "name" {
   description = "The one name of the Mac: its hostname, its device in the tailnet, its Node"
+  type        = string
+}
+
+variable "installation" {
+  description = "Which installation of the machine it is: another one has the name anew"
   type        = string
 }
 
@@ -53,10 +59,14 @@ variable "tailnet_key" {
   sensitive   = true
 }
 
-variable "kubeconfig" {
-  description = "How the agent reaches the cluster, with its token"
-  type        = string
-  sensitive   = true
+variable "cluster" {
+  description = "The cluster: where accounts of agents are and which role they have; and where pods find a Service that leads to the Mac, by which group of proxies"
+  type = object({
+    namespace   = string
+    role        = string
+    egress      = string
+    proxy_group = string
+  })
 }
 
 variable "provider_id" {
@@ -96,10 +106,17 @@ resource "macos_tart" "this" {
   source_sha256 = filesha256(var.programs.tart.source)
 }
 
+# Nobody else has its name, and nobody has it once the Mac is gone.
+resource "tailscale_name" "this" {
+  name = var.name
+  tags = var.tailnet.tags
+  host = var.installation
+}
+
 resource "tailscale_device" "this" {
   source        = var.programs.tailscale
   source_sha256 = filesha256(var.programs.tailscale)
-  hostname      = var.name
+  hostname      = tailscale_name.this.name
   tags          = var.tailnet.tags
   auth_key      = var.tailnet_key
 }
@@ -109,19 +126,41 @@ resource "macos_resolver" "tailnet" {
   nameservers = ["100.100.100.100"]
 }
 
+resource "kubernetes_node_identity" "this" {
+  name         = "tart-kubelet-${var.name}"
+  namespace    = var.cluster.namespace
+  cluster_role = var.cluster.role
+  node         = var.name
+}
+
 module "node" {
   source               = "../tart-kubelet"
   node_name            = tailscale_device.this.hostname
   node_ip_source       = "tailscale"
   binary               = var.programs.tart_kubelet
   binary_sha256        = filesha256(var.programs.tart_kubelet)
-  kubeconfig           = var.kubeconfig
+  kubeconfig           = kubernetes_node_identity.this.kubeconfig
   node_labels          = var.labels
   provider_id          = var.provider_id
   disable_vm_gc        = var.disable_vm_gc
   runner_cache_root    = module.baseline.cache
   cache_volume_cap_gib = try(var.cache.cap_gib, null)
   cache_volume_cas_gib = try(var.cache.cas_gib, null)
+}
+
+resource "kubernetes_node" "this" {
+  name        = var.name
+  provider_id = var.provider_id
+  depends_on  = [module.node]
+}
+
+# Pods reach the Mac by it, whatever its address is.
+resource "kubernetes_egress_service" "this" {
+  name        = var.name
+  namespace   = var.cluster.egress
+  fqdn        = tailscale_device.this.fqdn
+  proxy_group = var.cluster.proxy_group
+  ports       = { node-exporter = 9100, tart-kubelet = 8080, pod-metrics = 9091, vnc-relay = 5900, ssh = 22 }
 }
 
 module "node_exporter" {

@@ -11,7 +11,6 @@ use std::time::Duration;
 use fleet_engine::host::reach::Secret;
 use fleet_lab::clock::Pace;
 use fleet_lab::mac::Macs;
-use fleet_lab::runners::Runners;
 use fleet_lab::scaleway::{Server, ServerStatus};
 use fleet_lab::{Lab, Options, ServerEdit};
 use fleet_transport::http::{self, Outcome, Verb};
@@ -34,7 +33,6 @@ pub(crate) const TIMES: [(&str, &str); 5] =
 pub(crate) struct Rented {
     pub(crate) lab: Lab,
     pub(crate) site: Site,
-    factory: Arc<Macs>,
     _tools: TempDir,
 }
 
@@ -43,15 +41,9 @@ impl Rented {
         take_cures_away();
         let tools = tempfile::Builder::new().prefix("tools-").tempdir().unwrap();
         let factory = Macs::new(Path::new(env!("CARGO_BIN_EXE_fleet")), tools.path()).unwrap();
-        let factory = Arc::new(factory);
-        let options = Options { macs, pace: SPEED, factory: factory.clone(), ..Options::default() };
+        let options = Options { macs, pace: SPEED, factory: Arc::new(factory), ..Options::default() };
         let lab = Lab::start(options).unwrap();
-        Rented { lab, site: Site::empty(), factory, _tools: tools }
-    }
-
-    /// The runners of GitHub that agents on them are registered as.
-    pub(crate) fn runners(&self) -> &Runners {
-        self.factory.runners()
+        Rented { lab, site: Site::empty(), _tools: tools }
     }
 
     /// Runs `fleet` in this process.

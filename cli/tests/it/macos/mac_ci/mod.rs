@@ -1,0 +1,173 @@
+//! `examples/fleets/mac-ci`: three fleets that share one pool of rented Macs.
+
+mod whole;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::Write;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use fleet_engine::host::reach::Secret;
+use fleet_lab::mac::archive;
+use fleet_lab::scaleway::Server;
+use fleet_lab::{github, tailnet};
+use fleet_transport::http;
+use regex::Regex;
+use serde_json::{Value as Json, json};
+
+use super::full::STAYS;
+use super::minis::Snapshot;
+use super::rented::Rented;
+use crate::support::{Ran, Site};
+
+/// Where the example lies in a site.
+const PLACE: &str = "fleets/mac-ci";
+/// One Mac for each fleet, which is cleaned and not installed anew when it goes.
+const OPTIONS: &[&str] =
+    &["--var", "sizes={ macos = 1, runners = 1, builders = 1 }", "--var", "return_method=scrub"];
+
+/// Copies the example with the modules that it uses.
+fn copy(site: &Site) {
+    fn add(site: &Site, from: &Path, to: &str) {
+        for entry in fs::read_dir(from).unwrap().map(Result::unwrap) {
+            let to = format!("{to}/{}", entry.file_name().display());
+            match entry.path().is_dir() {
+                true => add(site, &entry.path(), &to),
+                false => site.write(&to, &fs::read_to_string(entry.path()).unwrap()),
+            }
+        }
+    }
+    let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples");
+    add(site, &examples.join("modules"), "modules");
+    add(site, &examples.join(PLACE), PLACE);
+}
+
+/// What a user puts beside the configuration.
+fn supply(site: &Site) {
+    archive::supply(&site.path().join(PLACE).join("artifacts")).unwrap();
+}
+
+/// What is said to `fleet` about an environment.
+fn words<'a>(command: &'a str, environment: &'a str, more: &[&'a str]) -> Vec<&'a str> {
+    [&["-C", PLACE, command, "--var-file", environment], more].concat()
+}
+
+/// The example with a vendor of Macs, a cluster, a tailnet and GitHub, all of the lab.
+struct World {
+    rented: Rented,
+}
+
+impl World {
+    fn new(macs: usize) -> World {
+        let rented = Rented::of(macs);
+        copy(&rented.site);
+        supply(&rented.site);
+        for server in rented.lab.servers() {
+            // What the vendor's image with Xcode has.
+            let root = rented.root(&server);
+            archive::put(&root, &archive::xcode("26.3")).unwrap();
+            for directory in ["Users/m1/Library/LaunchAgents", "Users/m1/Library/Logs"] {
+                fs::create_dir_all(root.join(directory)).unwrap();
+            }
+        }
+        let world = World { rented };
+        // Where the accounts of agents are, and where the operator of Tailscale is.
+        for namespace in ["ci", "tailscale-operator"] {
+            world.create(
+                &json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": namespace } }),
+            );
+        }
+        world
+    }
+
+    /// Somebody else makes an object.
+    fn create(&self, object: &Json) {
+        let mut kubectl = Command::new("kubectl");
+        kubectl.arg("--kubeconfig").arg(&self.rented.lab.description().kubeconfig);
+        kubectl.args(["create", "--validate=false", "-f", "-"]).stdin(Stdio::piped()).stdout(Stdio::null());
+        let mut kubectl = kubectl.spawn().unwrap();
+        kubectl.stdin.take().unwrap().write_all(object.to_string().as_bytes()).unwrap();
+        assert!(kubectl.wait().unwrap().success(), "{object}");
+    }
+
+    fn run(&self, command: &str, more: &[&str]) -> Ran {
+        self.rented.fleet(&words(command, "staging.vars.hcl", &[OPTIONS, more].concat()))
+    }
+
+    /// What each service has, as JSON.
+    fn views(&self) -> Json {
+        let lab = &self.rented.lab;
+        let mut objects: Vec<String> = lab.kubernetes().objects().iter().map(named).collect();
+        objects.sort();
+        let (tailscale, github) = (&lab.vendors().tailscale, &lab.vendors().github);
+        let of_tailnet = |what: &str| {
+            let path = ["api", "v2", "tailnet", "-", what];
+            get(tailscale.desk.url(), tailnet::API_KEY, &path)[what].clone()
+        };
+        let runners = ["orgs", "example", "actions", "runners"];
+        let mut servers: Vec<String> = lab.servers().into_iter().map(|server| server.name).collect();
+        servers.sort();
+        json!({
+            "kubernetes": objects,
+            "devices": of_tailnet("devices"),
+            "keys": of_tailnet("keys").as_array().unwrap().iter().map(|key| key["id"].clone()).collect::<Vec<_>>(),
+            "runners": get(github.desk.url(), github::TOKEN, &runners)["runners"],
+            "servers": servers,
+        })
+    }
+
+    fn snapshots(&self) -> BTreeMap<String, Snapshot> {
+        let rented = &self.rented;
+        let snapshot = |server: Server| {
+            let live = rented.inspect(&server.id)["machine"]["inside"]["live"].clone();
+            let by_hand = |command: &str| rented.by_hand(&server.id, command);
+            (server.id.clone(), Snapshot::of(&rented.root(&server), &by_hand, live).without(&STAYS))
+        };
+        rented.lab.servers().into_iter().map(snapshot).collect()
+    }
+}
+
+/// Which object it is.
+fn named(object: &Json) -> String {
+    let of = |name: &str| object["metadata"][name].as_str().unwrap_or_default();
+    format!("{} {}/{}", object["kind"].as_str().unwrap_or_default(), of("namespace"), of("name"))
+}
+
+/// What an API answers to somebody else.
+fn get(url: &str, token: &str, path: &[&str]) -> Json {
+    let options = http::Options {
+        name: "somebody else",
+        url,
+        header: "authorization",
+        credential: &Secret(format!("Bearer {token}")),
+        headers: &[],
+        request_id: "x-request-id",
+        timeout: Duration::from_secs(10),
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let answer =
+        runtime.block_on(async { http::connect(&options).unwrap().0.get("looking", path, &[]).await });
+    answer.unwrap().json().unwrap()
+}
+
+#[test]
+fn the_example_is_valid_in_every_environment() {
+    let site = Site::empty();
+    copy(&site);
+    supply(&site);
+    fs::create_dir(site.path().join(".ssh")).unwrap();
+    let mut keygen = Command::new("ssh-keygen");
+    keygen.args(["-q", "-t", "ed25519", "-N", "", "-C", "of-somebody", "-f", ".ssh/fleet_ed25519"]);
+    assert!(keygen.current_dir(site.path()).status().unwrap().success());
+    site.fleet(["fmt", "--check", "--recursive"]).ok();
+    for environment in ["staging.vars.hcl", "canary.vars.hcl", "production.vars.hcl"] {
+        let said = site.fleet_words(&words("validate", environment, &[])).ok();
+        assert_eq!(said, "The configuration is valid.\n", "{environment}");
+    }
+    let read_me = site.read(&format!("{PLACE}/README.md"));
+    for file in Regex::new(r"\| `([^`]+)` \|").unwrap().captures_iter(&read_me) {
+        assert!(site.path().join(PLACE).join(&file[1]).exists(), "{}", &file[1]);
+    }
+}

@@ -1,0 +1,91 @@
+//! From nothing to three healthy fleets and back, as each service sees it.
+
+use serde_json::{Value as Json, json};
+
+use super::World;
+
+/// The hosts, by their names.
+const NAMES: [&str; 3] = ["staging-macos-0", "staging-runner-0", "staging-builder-0"];
+
+#[test]
+fn three_fleets_come_out_of_one_pool_and_go_back() {
+    let world = World::new(4);
+    let (before, nothing) = (world.snapshots(), world.views());
+    let planned = world.run("plan", &[]).ok();
+    assert!(planned.contains("fleet.macos[0]") && planned.contains("fleet.builders[0]"), "{planned}");
+    assert_eq!(world.snapshots(), before, "a plan changes nothing");
+    assert_eq!(world.views(), nothing, "a plan changes nothing");
+    world.run("apply", &["--auto-approve"]).ok();
+    let again = world.run("plan", &[]).ok();
+    assert!(again.starts_with("No changes."), "{again}");
+    NAMES.iter().for_each(|name| check_mac(&world, name));
+    check_views(&world, &nothing);
+
+    world.run("destroy", &["--auto-approve"]).ok();
+    assert_eq!(world.views(), nothing, "nobody knows of the Macs any more, and the pool is full again");
+    let rented = &world.rented;
+    for server in rented.lab.servers() {
+        assert!(!rented.root(&server).join("var/tmp/fleet/ledger").exists(), "{}", server.name);
+    }
+    // What macOS reads when it starts counts until it is started anew; and nothing comes back then.
+    rented.lab.servers().iter().for_each(|server| rented.restart(&server.id));
+    for (id, after) in world.snapshots() {
+        after.check_same(&before[&id], &id);
+    }
+}
+
+/// What is on a Mac.
+fn check_mac(world: &World, name: &str) {
+    let rented = &world.rented;
+    let said = |command| rented.as_root(name, command).ok();
+    assert_eq!(said("hostname"), format!("{name}\n"));
+    let service = said("launchctl print system/dev.fleet.tart-kubelet");
+    assert!(service.contains("state = running"), "{name}: {service}");
+    assert!(service.contains(&format!("--node-name={name}")), "{name}: {service}");
+    assert!(service.contains("--provider-id=scw-applesilicon://"), "{name}: {service}");
+    assert_eq!(service.contains("--disable-vm-gc"), name.contains("builder"), "{name}: {service}");
+    assert_eq!(service.contains("--runner-cache-root=/Volumes/runner-cache"), name.contains("runner-0"));
+    assert!(service.contains("--node-ip-source=tailscale"), "{name}: {service}");
+    let address = said("tailscale ip -4");
+    let listens = said("lsof -nP -iTCP:9100 -sTCP:LISTEN");
+    assert!(listens.contains(&format!("{}:9100", address.trim())), "{name}: {listens}");
+    assert!(said("launchctl print system/dev.fleet.log-shipper").contains("state = running"), "{name}");
+    assert!(said("launchctl print gui/501").contains("session = Aqua"), "{name}");
+    // VMs reach others, but nobody in a private network.
+    assert_eq!(rented.as_root(name, "lab-packet out en0 tcp 192.168.64.5 10.0.0.1:443").status, Some(1));
+    assert_eq!(rented.as_root(name, "lab-packet out en0 tcp 192.168.64.5 10.128.0.1:4000").status, Some(0));
+}
+
+/// What the services say of them.
+fn check_views(world: &World, before: &Json) {
+    let views = world.views();
+    let devices = views["devices"].as_array().unwrap();
+    assert_eq!(devices.len(), NAMES.len(), "{views:#}");
+    assert_eq!(views["keys"], before["keys"], "a key that let devices in is not left behind");
+    for name in NAMES {
+        let device = devices.iter().find(|device| device["hostname"] == name).expect(name);
+        let address = &device["addresses"][0];
+        assert_eq!(device["connectedToControl"], true, "{device:#}");
+        assert_eq!(device["tags"], json!(["tag:ci"]));
+        let object = |kind, namespace, name: &str| {
+            let found = world.rented.lab.kubernetes().object(kind, namespace, name);
+            found.unwrap_or_else(|| panic!("there is no {kind} {name}: {:#}", views["kubernetes"]))
+        };
+        let node = object("Node", None, name);
+        let ready =
+            node["status"]["conditions"].as_array().unwrap().iter().find(|one| one["type"] == "Ready");
+        assert_eq!(ready.unwrap()["status"], "True", "{node:#}");
+        assert_eq!(node["status"]["addresses"][0]["address"], *address, "{node:#}");
+        let server = world.rented.server(name);
+        let id = node["spec"]["providerID"].as_str().unwrap();
+        assert!(id.starts_with("scw-applesilicon://") && id.ends_with(&server.id), "{id}");
+        let account = format!("tart-kubelet-{name}");
+        object("ServiceAccount", Some("ci"), &account);
+        assert_eq!(object("ClusterRoleBinding", None, &account)["roleRef"]["name"], "tart-kubelet-staging");
+        let service = object("Service", Some("tailscale-operator"), name);
+        assert_eq!(service["metadata"]["annotations"]["tailscale.com/tailnet-fqdn"], device["name"]);
+    }
+    let [runner] = &views["runners"].as_array().unwrap()[..] else { panic!("{:#}", views["runners"]) };
+    assert_eq!(runner["name"], "staging-builder-0");
+    assert_eq!((&runner["status"], &runner["busy"]), (&json!("online"), &json!(false)));
+}

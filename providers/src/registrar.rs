@@ -45,6 +45,17 @@ pub enum Purpose {
     Remove,
 }
 
+/// A runner that is known before it has an agent.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Prepared {
+    /// Its name.
+    pub name: String,
+    /// Its labels.
+    pub labels: Vec<String>,
+    /// The group it is in, by name; the one that everybody has if this is left out.
+    pub group: Option<String>,
+}
+
 /// How a removal ended.
 #[derive(Debug)]
 pub enum Removed {
@@ -64,6 +75,9 @@ pub trait Roster: Send + Sync {
 pub trait Registrar: Roster {
     /// A token by which an agent may come or go.
     fn token(&self, url: &str, purpose: Purpose) -> impl Future<Output = Result<Secret, Error>> + Send;
+
+    /// Makes the record of a runner before it has an agent: what the agent is to be started with.
+    fn prepare(&self, url: &str, wish: &Prepared) -> impl Future<Output = Result<Secret, Error>> + Send;
 
     /// Gives a runner these labels, in the place of those that somebody gave it before.
     fn set_labels(
@@ -228,6 +242,10 @@ mod tests {
 
     impl Registrar for Service<'_> {
         async fn token(&self, _: &str, _: Purpose) -> Result<Secret, Error> {
+            Err(Error::permanent("not here"))
+        }
+
+        async fn prepare(&self, _: &str, _: &Prepared) -> Result<Secret, Error> {
             Err(Error::permanent("not here"))
         }
 

@@ -64,9 +64,28 @@ table! {
     /// A credential is not taken any more.
     EXPIRED_CREDENTIAL = Known {
         name: "expired-credential",
-        seen: "An API answers that it does not know the key.",
-        why: "The key expired or was revoked, while whoever hands it out goes on to report that all is well.",
-        cure: Cure::Person("make a new key and put it where the provider takes it from"),
+        seen: "An API answers that it does not know the key, or a tailnet that a key for joining or of a device has expired, or will soon.",
+        why: "Keys live for 90 days at most, or were revoked, while whoever hands them out goes on to report that all is well.",
+        cure: Cure::Person(
+            "make a new key and put it where it is taken from; a key that is a resource is made anew by apply once it has ended, \
+             and before that with `--replace`",
+        ),
+    };
+
+    /// A device is not in the tailnet.
+    OUT_OF_TAILNET = Known {
+        name: "out-of-tailnet",
+        seen: "`tailscaled` runs, and `tailscale status` says another state than `Running`.",
+        why: "Somebody logged it out or removed it in the console, stopped it, or its own key expired.",
+        cure: Cure::Apply("it joins again, by its key if the tailnet does not know it any more"),
+    };
+
+    /// A device has a number at the end of its name.
+    TAILNET_NAME_TAKEN = Known {
+        name: "tailnet-name-taken",
+        seen: "The tailnet calls the device by its name with a number at the end.",
+        why: "Another device had the name when it joined: most often an earlier installation of the same machine, which nobody removed.",
+        cure: Cure::Apply("the device takes its name once the other one is gone; `tailscale_name` removes one that is left over"),
     };
 
     /// macOS sealed the password of the automatic login.

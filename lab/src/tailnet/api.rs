@@ -35,8 +35,8 @@ struct Inside {
     tokens: Vec<(String, Time)>,
     /// When each API key ends.
     keys: BTreeMap<String, Option<Time>>,
-    /// What was said of keys when they were made, and when that was.
-    described: BTreeMap<String, (String, Time)>,
+    /// What was said of keys when they were made, when that was, and for how many seconds.
+    described: BTreeMap<String, (String, Time, u64)>,
     made: u64,
 }
 
@@ -136,7 +136,7 @@ impl Console {
             let mut inside = self.inside();
             inside.made += 1;
             let id = format!("k{:04}CNTRL", inside.made);
-            inside.described.insert(id.clone(), (description, now));
+            inside.described.insert(id.clone(), (description, now, seconds));
             id
         };
         let is = |name: &str| create[name].as_bool().unwrap_or_default();
@@ -154,12 +154,13 @@ impl Console {
 
     fn shown_key(&self, key: &Key, now: Time) -> Value {
         let id = id_of(key);
-        let (description, created) =
-            self.inside().described.get(&id).cloned().unwrap_or((String::new(), now));
+        let described = self.inside().described.get(&id).cloned();
+        let seconds = described.as_ref().map(|(_, _, seconds)| *seconds);
+        let (description, created, _) = described.unwrap_or((String::new(), now, 0));
         let is_over = key.is_revoked || key.expires.is_some_and(|end| end <= now);
         json!({
             "id": id, "keyType": "auth", "description": description, "created": created, "expires": key.expires,
-            "invalid": is_over,
+            "expirySeconds": seconds, "invalid": is_over,
             "capabilities": { "devices": { "create": {
                 "reusable": key.is_reusable, "ephemeral": key.is_ephemeral, "preauthorized": true, "tags": key.tags,
             } } },
@@ -206,8 +207,8 @@ fn shown_device(device: &Device, fqdn: &str, now: Time) -> Value {
     json!({
         "id": device.node_id, "nodeId": device.node_id, "name": fqdn, "hostname": device.hostname,
         "addresses": [device.address], "tags": device.tags, "created": device.joined, "isEphemeral": device.is_ephemeral,
-        "isExternal": false, "authorized": true, "keyExpiryDisabled": !device.tags.is_empty(),
-        "expires": "0001-01-01T00:00:00Z", "connectedToControl": online, "os": "macOS", "user": "lab",
+        "isExternal": false, "authorized": true, "keyExpiryDisabled": device.expires.is_none(),
+        "expires": device.expires.map_or_else(|| json!("0001-01-01T00:00:00Z"), |end| json!(end)), "connectedToControl": online, "os": "macOS", "user": "lab",
         "lastSeen": if online { Value::Null } else { json!(device.last_seen.min(now)) },
     })
 }

@@ -37,6 +37,9 @@ pub struct Device {
     pub last_seen: Time,
     /// What it proves by that it is this one.
     pub node_key: String,
+    /// When that expires, if it does: that of a tagged device does not.
+    #[serde(default)]
+    pub expires: Option<Time>,
 }
 
 impl Device {

@@ -230,6 +230,7 @@ impl Book {
             online_since: Some(now),
             last_seen: now,
             node_key: format!("nodekey:{:016x}", u64::from(self.made).wrapping_mul(0x9e37_79b9_7f4a_7c15)),
+            expires: None,
         };
         self.devices.insert(node_id, device.clone());
         Ok(device)

@@ -17,7 +17,7 @@ use tokio::sync::Mutex;
 use super::refusal::{Refusal, settle, understand};
 use super::scope::Scope;
 use super::settings::{Account, Credentials};
-use crate::registrar::{Purpose, Registered, Registrar, Removed, Roster};
+use crate::registrar::{Prepared, Purpose, Registered, Registrar, Removed, Roster, find};
 
 /// How long a request may take: GitHub itself ends those that take more than ten seconds.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -31,6 +31,12 @@ const BEFORE: u64 = 60;
 const LIFETIME: u64 = 9 * 60;
 /// A token that ends within so long is not begun with.
 const MARGIN: Duration = Duration::from_secs(120);
+
+/// The number of the group that everybody has.
+const DEFAULT_GROUP: i64 = 1;
+
+/// The system of a runner that was prepared and that no agent has been yet.
+const NEVER_CONNECTED: &str = "unknown";
 
 /// Looks. It has no way to change anything.
 #[derive(Clone, Debug)]
@@ -67,6 +73,11 @@ struct Claims<'a> {
 struct Token {
     token: String,
     expires_at: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Configuration {
+    encoded_jit_config: String,
 }
 
 #[derive(Deserialize)]
@@ -300,6 +311,20 @@ impl Acting {
         &self.0
     }
 
+    /// The number of a group.
+    async fn group(&self, doing: &str, url: &str, group: &str) -> Result<i64, Error> {
+        let groups = self.0.groups(url).await?;
+        if let Some((known, _)) = groups.iter().find(|(_, name)| *name == group) {
+            return Ok(*known);
+        }
+        let names: Vec<&str> = groups.values().map(String::as_str).collect();
+        let error = Error::permanent(format!("{doing}: there is no group `{group}` at {url}"));
+        Err(error.help(match names.is_empty() {
+            true => "repositories have no groups: leave `group` out".to_owned(),
+            false => format!("it has `{}`", names.join("`, `")),
+        }))
+    }
+
     async fn send(
         &self,
         scope: &Scope,
@@ -331,6 +356,30 @@ impl Registrar for Acting {
         Ok(Secret(json_of::<Token>(&doing, &answer)?.token))
     }
 
+    async fn prepare(&self, url: &str, wish: &Prepared) -> Result<Secret, Error> {
+        let scope = Scope::of(url)?;
+        let doing = format!("cannot prepare the runner `{}` at {url}", wish.name);
+        let group = match &wish.group {
+            Some(group) => self.group(&doing, url, group).await?,
+            None => DEFAULT_GROUP,
+        };
+        let path = scope.path(&["actions", "runners", "generate-jitconfig"]);
+        let body = json!({ "name": wish.name, "runner_group_id": group, "labels": wish.labels });
+        let prepare = || self.send(&scope, &doing, Verb::Post, &path, Some(&body));
+        let answer = match prepare().await {
+            // What was given out before is lost with whoever asked for it, and only one that no agent ever had may be taken away.
+            Err(Refusal::Exists(error)) => match find(self, url, &wish.name).await? {
+                Some(left) if left.os == NEVER_CONNECTED && !left.online => {
+                    self.remove(url, left.id).await?;
+                    prepare().await?
+                }
+                _ => return Err(error),
+            },
+            answer => answer?,
+        };
+        Ok(Secret(json_of::<Configuration>(&doing, &answer)?.encoded_jit_config))
+    }
+
     async fn set_labels(&self, url: &str, id: i64, labels: &[String]) -> Result<(), Error> {
         let scope = Scope::of(url)?;
         let number = id.to_string();
@@ -341,18 +390,9 @@ impl Registrar for Acting {
     }
 
     async fn set_group(&self, url: &str, id: i64, group: &str) -> Result<(), Error> {
-        let groups = self.0.groups(url).await?;
         let doing = format!("cannot put runner {id} into the group `{group}`");
-        let Some((known, _)) = groups.iter().find(|(_, name)| *name == group) else {
-            let names: Vec<&str> = groups.values().map(String::as_str).collect();
-            let error = Error::permanent(format!("{doing}: there is no such group at {url}"));
-            return Err(error.help(match names.is_empty() {
-                true => "repositories have no groups: leave `group` out".to_owned(),
-                false => format!("it has `{}`", names.join("`, `")),
-            }));
-        };
         let scope = Scope::of(url)?;
-        let (known, number) = (known.to_string(), id.to_string());
+        let (known, number) = (self.group(&doing, url, group).await?.to_string(), id.to_string());
         let path = scope.path(&["actions", "runner-groups", &known, "runners", &number]);
         self.send(&scope, &doing, Verb::Put, &path, None).await?;
         Ok(())

@@ -29,7 +29,7 @@ mod tests;
 pub use client::{Acting, Looking};
 pub use settings::{Account, Settings};
 
-use crate::registrar::{Purpose, Registrar};
+use crate::registrar::{Prepared, Purpose, Registrar};
 use scope::Scope;
 
 /// The provider of what belongs to GitHub.
@@ -73,8 +73,12 @@ impl Provider for Github {
     }
 
     async fn issue(&self, settings: Settings, request: &str) -> Result<Secret, Error> {
-        let (purpose, url) = requested(request).map_err(Error::permanent)?;
-        self.connect(settings)?.token(url, purpose).await
+        let (wanted, url) = requested(request).map_err(Error::permanent)?;
+        let github = self.connect(settings)?;
+        match wanted {
+            Wanted::Token(purpose) => github.token(url, purpose).await,
+            Wanted::Configuration(wish) => github.prepare(url, &wish).await,
+        }
     }
 
     async fn standing(&self, settings: Settings) -> Result<Option<Standing>, Error> {
@@ -82,22 +86,47 @@ impl Provider for Github {
     }
 }
 
-/// What a request is for; or why it is none.
-fn requested(request: &str) -> Result<(Purpose, &str), String> {
-    let (what, url) = request.split_once(':').unwrap_or((request, ""));
-    let purpose = match what {
-        "registration-token" => Purpose::Register,
-        "remove-token" => Purpose::Remove,
-        _ => {
-            return Err(
-                "GitHub issues `registration-token:URL` and `remove-token:URL`, where the URL is that of an \
-                        organisation, a repository or an enterprise."
-                    .to_owned(),
-            );
-        }
+/// What GitHub is asked to issue.
+#[derive(Debug, PartialEq, Eq)]
+enum Wanted {
+    /// A token by which agents come or go.
+    Token(Purpose),
+    /// What the agent of a runner is started with that is there for one job.
+    Configuration(Prepared),
+}
+
+/// What is asked for, and where; or why it is nothing.
+fn requested(request: &str) -> Result<(Wanted, &str), String> {
+    let (what, place) = request.split_once(':').unwrap_or((request, ""));
+    let (url, wish) = place.split_once('?').unwrap_or((place, ""));
+    let wanted = match what {
+        "registration-token" if wish.is_empty() => Some(Wanted::Token(Purpose::Register)),
+        "remove-token" if wish.is_empty() => Some(Wanted::Token(Purpose::Remove)),
+        "jit-config" => prepared(wish).map(Wanted::Configuration),
+        _ => None,
     };
+    let wanted = wanted.ok_or(
+        "GitHub issues `registration-token:URL`, `remove-token:URL` and `jit-config:URL?name=NAME&labels=A,B&group=GROUP` \
+         (`group` may be left out), where the URL is that of an organisation, a repository or an enterprise.",
+    )?;
     Scope::of(url).map_err(|error| format!("{}: {}.", error.message, error.help.unwrap_or_default()))?;
-    Ok((purpose, url))
+    Ok((wanted, url))
+}
+
+/// Reads `name=NAME&labels=A,B&group=GROUP`.
+fn prepared(wish: &str) -> Option<Prepared> {
+    let mut prepared = Prepared::default();
+    for part in wish.split('&') {
+        let (name, value) = part.split_once('=').filter(|(_, value)| !value.is_empty())?;
+        match name {
+            "name" => prepared.name = value.to_owned(),
+            "labels" => prepared.labels = value.split(',').map(str::to_owned).collect(),
+            "group" => prepared.group = Some(value.to_owned()),
+            _ => return None,
+        }
+    }
+    let is_whole = !prepared.name.is_empty() && !prepared.labels.is_empty();
+    (is_whole && prepared.labels.iter().all(|label| !label.is_empty())).then_some(prepared)
 }
 
 /// Some of the variables are secret.

@@ -4,6 +4,7 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use fleet_engine::finding::table;
 use fleet_engine::resource::Error;
 use fleet_transport::http::{Answer, Class, Outcome};
 use serde::Deserialize;
@@ -51,7 +52,7 @@ pub(super) fn understand(doing: &str, answer: Answer) -> Result<Answer, Refusal>
         header("x-ratelimit-remaining").as_deref() == Some("0") || header("retry-after").is_some();
     let is_limit = said.to_lowercase().contains("rate limit");
     Err(match answer.status {
-        401 => Refusal::Credential(Error::permanent(message)),
+        401 => Refusal::Credential(Error::permanent(message).known(&table::EXPIRED_CREDENTIAL)),
         429 => Refusal::Other(limited(message, &answer)),
         403 if is_used_up || is_limit => Refusal::Other(limited(message, &answer)),
         403 => {

@@ -238,7 +238,7 @@ async fn labels_and_groups_are_put_right() {
     assert_eq!(observe(At::Declared(Record::wish(URL, "other", &[], None))).await, None);
     let nowhere = Record::wish(URL, "mini", &["bare-metal"], Some("nowhere"));
     let error = nowhere.apply(&acting, Change::Create).await.unwrap_err();
-    assert!(error.message.contains("no such group") && error.help.unwrap().contains("macs"));
+    assert!(error.message.contains("no group `nowhere`") && error.help.unwrap().contains("macs"));
 
     // One that runs a job stays; then it goes, and is gone however often it is removed.
     let runners = world.lab.vendors().github.books.runners().clone();
@@ -267,11 +267,49 @@ async fn github_says_whose_credentials_are_and_until_when() {
     assert!(!refused.transient && refused.help.unwrap().contains("GITHUB_TOKEN"));
 }
 
+#[tokio::test]
+async fn a_runner_is_prepared_before_it_has_an_agent() {
+    let world = World::new();
+    world.lab.vendors().github.books.add_group("macs");
+    let provider = Github::new(&BTreeMap::new());
+    let request = format!("jit-config:{URL}?name=mini&labels=builder,mac&group=macs");
+    let config = provider.issue(world.settings(), &request).await.unwrap();
+    assert!(!format!("{config:?}").contains(&config.0));
+    let runners = || world.lab.vendors().github.books.runners().list(URL);
+    let seen = || runners().into_iter().map(|it| (it.name, it.group, it.ephemeral)).collect::<Vec<_>>();
+    assert_eq!(seen(), [("mini".to_owned(), 2, true)]);
+
+    // Whoever asked was killed, and asks again: what no agent ever had is made anew.
+    let again = provider.issue(world.settings(), &request).await.unwrap();
+    assert!(again.0 != config.0 && seen().len() == 1);
+
+    // One that an agent has stays.
+    let id = runners()[0].id;
+    world.lab.vendors().github.books.runners().change(id, |it| (it.os, it.online) = ("macos", true));
+    for (request, expected, help) in [
+        (request.clone(), "Already exists", "choose another name"),
+        (request.replace("group=macs", "group=x"), "no group `x`", "macs"),
+        (request.replace("example?", "example/app?"), "no group `macs`", "leave `group` out"),
+    ] {
+        let error = provider.issue(world.settings(), &request).await.unwrap_err();
+        assert!(error.message.contains(expected) && !error.transient, "{error}");
+        assert!(error.help.as_ref().unwrap().contains(help), "{error:?}");
+    }
+    assert_eq!(runners().iter().map(|it| it.id).collect::<Vec<_>>(), [id]);
+}
+
 #[test]
 fn only_known_requests_can_be_issued() {
     for (request, is_good) in [
         ("registration-token:https://github.com/example", true),
         ("remove-token:https://github.com/example/app", true),
+        ("jit-config:https://github.com/example?name=mini&labels=a,b&group=macs", true),
+        ("jit-config:https://github.com/example?name=mini&labels=a", true),
+        ("jit-config:https://github.com/example", false),
+        ("jit-config:https://github.com/example?name=mini", false),
+        ("jit-config:https://github.com/example?name=mini&labels=", false),
+        ("jit-config:https://github.com/example?name=mini&labels=a&os=x", false),
+        ("jit-config:example?name=mini&labels=a", false),
         ("registration-token:", false),
         ("registration-token:example", false),
         ("token:https://github.com/example", false),

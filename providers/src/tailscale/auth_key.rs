@@ -1,18 +1,17 @@
 //! `tailscale_auth_key`: a key that lets devices in.
 
-use std::time::{Duration, SystemTime};
-
 use fleet_derive::Schema;
 use fleet_engine::attributes::Misfit;
+use fleet_engine::finding::{Finding, Known as KnownState, table};
 use fleet_engine::resource::{ApiKind, At, Change, Error, Resource};
 use fleet_transport::http::{Body, Verb};
+use futures_util::future::try_join_all;
 use serde::Deserialize;
 use serde_json::json;
 
 use super::client::{Acting, Looking, Refusal, json_of};
+use super::expiry;
 
-/// What ends within so long is told.
-const SOON: Duration = Duration::from_secs(14 * 24 * 3600);
 /// As long as a key may live.
 const LONGEST: i64 = 90 * 24 * 3600;
 
@@ -21,7 +20,7 @@ const LONGEST: i64 = 90 * 24 * 3600;
 /// `key` is known in the run that makes it, and null afterwards: nothing that is secret is kept. Let what takes it ignore that with
 /// `ignore_changes`. Hosts of a fleet rather take a key that the provider issues when they join: `from = "auth-key:tag:ci"`.
 ///
-/// A key that expired or was revoked is gone, and made anew. A plan says so 14 days before. Devices that it let in stay.
+/// A key that expired or was revoked is made anew. A plan and `fleet doctor` say so 14 days before. Devices that it let in stay.
 ///
 /// ```hcl
 /// resource "tailscale_auth_key" "operator" {
@@ -47,6 +46,9 @@ pub(super) struct AuthKey {
     /// How many seconds it is good for.
     #[fleet(replace, default = LONGEST)]
     expiry: i64,
+    /// That it expired or was revoked. It is found out and mended, and cannot be wished for.
+    #[fleet(replace)]
+    ended: Option<String>,
     /// What the tailnet calls it.
     #[fleet(computed)]
     key_id: Option<String>,
@@ -59,6 +61,7 @@ pub(super) struct AuthKey {
 }
 
 #[derive(Clone, Deserialize)]
+#[serde(rename_all = "camelCase")]
 struct Known {
     id: String,
     #[serde(default)]
@@ -69,6 +72,10 @@ struct Known {
     created: Option<String>,
     #[serde(default)]
     expires: Option<String>,
+    #[serde(default)]
+    expiry_seconds: Option<i64>,
+    #[serde(default)]
+    revoked: Option<String>,
     #[serde(default)]
     invalid: bool,
     #[serde(default)]
@@ -101,6 +108,7 @@ impl Resource for AuthKey {
     const NAME: &'static str = "tailscale_auth_key";
     const ID: Option<&'static str> = Some("the id of the key");
     const REPLACED_FIRST: bool = true;
+    const DETECTS: &'static [&'static KnownState] = &[&table::EXPIRED_CREDENTIAL];
 
     fn normalize(&mut self) -> Result<(), Misfit> {
         let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_ ".contains(c);
@@ -119,7 +127,14 @@ impl Resource for AuthKey {
         if !(1..=LONGEST).contains(&self.expiry) {
             return Err(Misfit::new("expiry", format!("1 to {LONGEST} seconds are possible")));
         }
-        Ok(())
+        match self.ended {
+            Some(_) => Err(Misfit::new("ended", "whether it ended is found out; leave it out")),
+            None => Ok(()),
+        }
+    }
+
+    fn findings(&self) -> Vec<Finding> {
+        self.ending().map(|told| table::EXPIRED_CREDENTIAL.seen_by(told)).into_iter().collect()
     }
 }
 
@@ -131,8 +146,8 @@ impl ApiKind for AuthKey {
         let listed = list(reader).await;
         let answer = |at: At<AuthKey>| {
             let found = find(listed.as_ref().map_err(Clone::clone)?, &at);
-            if let Some(ends) = found.as_ref().and_then(ends_soon) {
-                reader.warn(ends);
+            if let Some(told) = found.as_ref().filter(|key| key.ended.is_none()).and_then(AuthKey::ending) {
+                reader.warn(format!("{told}: `--replace` it before devices need it"));
             }
             Ok(found)
         };
@@ -165,6 +180,7 @@ pub(super) async fn issue(writer: &Acting, tags: &[String]) -> Result<String, Er
         reusable: true,
         ephemeral: false,
         expiry: 3600,
+        ended: None,
         key_id: None,
         expires: None,
         key: None,
@@ -197,33 +213,31 @@ async fn make(writer: &Acting, wish: &AuthKey) -> Result<Known, Error> {
     json_of(&doing, &answer)
 }
 
-/// All keys that are good, the newest first.
+/// All keys, the newest first.
 async fn list(reader: &Looking) -> Result<Vec<Known>, Error> {
     #[derive(Deserialize)]
     struct All {
-        keys: Vec<Named>,
-    }
-    #[derive(Deserialize)]
-    struct Named {
-        id: String,
+        keys: Vec<Known>,
     }
     let doing = "cannot list the keys of the tailnet";
     let All { keys } = json_of(doing, &reader.get(doing, &["keys"], &[]).await?)?;
-    let mut known = Vec::new();
     // A list may have nothing but ids.
-    for Named { id } in keys {
-        match reader.get(doing, &["keys", &id], &[]).await {
-            Ok(answer) => known.push(json_of::<Known>(doing, &answer)?),
-            Err(Refusal::NotFound(_)) => {}
-            Err(refusal) => return Err(refusal.into()),
+    let whole = keys.into_iter().map(|key| async move {
+        if key.created.is_some() {
+            return Ok(Some(key));
         }
-    }
-    known.retain(|key| !key.invalid);
+        match reader.get(doing, &["keys", &key.id], &[]).await {
+            Ok(answer) => json_of::<Known>(doing, &answer).map(Some),
+            Err(Refusal::NotFound(_)) => Ok(None),
+            Err(refusal) => Err(Error::from(refusal)),
+        }
+    });
+    let mut known: Vec<Known> = try_join_all(whole).await?.into_iter().flatten().collect();
     known.sort_by(|a, b| b.created.cmp(&a.created));
     Ok(known)
 }
 
-/// A key by its id; without one, the newest that was made for the same.
+/// A key by its id; without one, the newest that is good and was made for the same.
 fn find(keys: &[Known], at: &At<AuthKey>) -> Option<AuthKey> {
     let (wish, except): (Option<&AuthKey>, &[AuthKey]) = match at {
         At::Recorded(known) | At::Declared(known) => (Some(known), &[]),
@@ -237,6 +251,7 @@ fn find(keys: &[Known], at: &At<AuthKey>) -> Option<AuthKey> {
         _ => keys
             .iter()
             .filter(is_new)
+            .filter(|key| !key.invalid)
             .find(|key| Some(&key.description) == wish.map(|wish| &wish.description)),
     }?;
     let create = &found.capabilities.devices.create;
@@ -247,27 +262,28 @@ fn find(keys: &[Known], at: &At<AuthKey>) -> Option<AuthKey> {
         tags,
         reusable: create.reusable,
         ephemeral: create.ephemeral,
-        // What it was given is not told any more; when it ends is.
-        expiry: wish.map_or(LONGEST, |wish| wish.expiry),
+        // Where it is not told what it was given, it is as it was wished for.
+        expiry: found.expiry_seconds.unwrap_or_else(|| wish.map_or(LONGEST, |wish| wish.expiry)),
+        ended: found.invalid.then(|| match &found.revoked {
+            Some(at) => format!("somebody revoked it at {at}"),
+            None => format!("it expired at {}", found.expires.as_deref().unwrap_or("an unknown time")),
+        }),
         key_id: Some(found.id.clone()),
         expires: found.expires.clone(),
         key: wish.and_then(|wish| wish.key.clone()),
     })
 }
 
-/// What is said of a key that ends soon.
-fn ends_soon(key: &AuthKey) -> Option<String> {
-    let expires = key.expires.as_deref()?;
-    let left = humantime::parse_rfc3339(expires).ok()?.duration_since(SystemTime::now()).ok()?;
-    let days = left.as_secs() / 86_400;
-    // A key that was made for less is not news.
-    let lives_long = key.expiry > i64::try_from(SOON.as_secs()).unwrap_or(i64::MAX);
-    (lives_long && left < SOON).then(|| {
-        format!(
-            "the key `{}` ends in {days} days, at {expires}: `--replace` it before devices need it",
-            key.description
-        )
-    })
+impl AuthKey {
+    /// What is said of it if it has ended, or ends soon. That one that was made for less ends soon is no news.
+    fn ending(&self) -> Option<String> {
+        let what = format!("the key `{}`", self.description);
+        if let Some(ended) = &self.ended {
+            return Some(format!("{what}: {ended}"));
+        }
+        let lives_long = self.expiry > i64::try_from(expiry::SOON.as_secs()).unwrap_or(i64::MAX);
+        self.expires.as_deref().filter(|_| lives_long).and_then(|at| expiry::told(&what, at))
+    }
 }
 
 #[cfg(test)]
@@ -279,6 +295,7 @@ impl AuthKey {
             reusable: true,
             ephemeral: false,
             expiry: LONGEST,
+            ended: None,
             key_id: None,
             expires: None,
             key: None,

@@ -6,6 +6,7 @@ use std::time::{Duration, SystemTime};
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
+use fleet_engine::finding::table;
 use fleet_engine::host::reach::Secret;
 use fleet_engine::provider::Standing;
 use fleet_engine::resource::Error;
@@ -276,7 +277,7 @@ fn understand(doing: &str, answer: Answer) -> Result<Answer, Refusal> {
     let said = if said.is_empty() { format!("it answered {}", answer.status) } else { said };
     let message = format!("{doing}: {said}{}", answer.request());
     Err(match (answer.status, answer.class()) {
-        (401, _) => Refusal::Credential(Error::permanent(message)),
+        (401, _) => Refusal::Credential(Error::permanent(message).known(&table::EXPIRED_CREDENTIAL)),
         (403, _) => Refusal::Other(Error::permanent(message).help(
             "the credentials may not do this: a client needs the scopes `auth_keys`, `devices:core` or `policy_file`, and tags",
         )),

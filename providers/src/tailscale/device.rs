@@ -4,12 +4,14 @@ use std::time::Duration;
 
 use fleet_derive::Schema;
 use fleet_engine::attributes::Misfit;
+use fleet_engine::finding::{Finding, Known, table};
 use fleet_engine::host::step::Keep;
 use fleet_engine::host::{Act, Bytes, HostKind, Probe, Reply, Step, Tool};
 use fleet_engine::resource::{At, Change, Disruption, Edge, Error, Resource, Touch};
 
+use super::expiry;
 use super::programs::{self, PLACE, Programs};
-use super::status::Status;
+use super::status::{self, Status};
 use crate::cure;
 use crate::host::common::{is_another, named, normal_digest};
 use crate::macos::daemon::Daemon;
@@ -112,10 +114,15 @@ pub(super) struct Device {
     /// Its whole name in the tailnet.
     #[fleet(computed, follows = "hostname", follows = "trouble")]
     fqdn: Option<String>,
+    /// When its own key expires, after which it is out; null for a tagged device, whose key does not.
+    #[fleet(computed, follows = "tags", follows = "trouble")]
+    expires: Option<String>,
 }
 
 impl Resource for Device {
     const NAME: &'static str = "tailscale_device";
+    const DETECTS: &'static [&'static Known] =
+        &[&table::EXPIRED_CREDENTIAL, &table::OUT_OF_TAILNET, &table::TAILNET_NAME_TAKEN];
 
     fn normalize(&mut self) -> Result<(), Misfit> {
         let refuse = |attribute: &str, message: &str| Err(Misfit::new(attribute, message));
@@ -167,6 +174,12 @@ impl Resource for Device {
             Some(_) => refuse("trouble", "what is wrong is found out and mended; leave it out"),
             None => Ok(()),
         }
+    }
+
+    fn findings(&self) -> Vec<Finding> {
+        let trouble = self.trouble.iter().filter_map(|it| status::known(it).map(|known| known.seen_by(it)));
+        let ending = self.expires.as_deref().and_then(|at| expiry::told("the key of the device itself", at));
+        trouble.chain(ending.map(|told| table::EXPIRED_CREDENTIAL.seen_by(told))).collect()
     }
 
     fn disrupts(_: Touch<'_>) -> Disruption {
@@ -226,6 +239,7 @@ impl HostKind for Device {
             ipv4: own(status.ipv4()),
             node_id: own(status.node_id()),
             fqdn: own(status.fqdn()),
+            expires: own(status.expires()),
             ..like
         }))
     }
@@ -350,6 +364,7 @@ mod tests {
             ipv4: None,
             node_id: None,
             fqdn: None,
+            expires: None,
         }
     }
 

@@ -2,7 +2,7 @@
 //!
 //! 1. [`device`]: a Mac that is in a tailnet, as its own `tailscaled` sees it; [`status`]: what `tailscale` says
 //! 2. [`settings`]: as whom the tailnet's API is asked; [`client`]: its two sides
-//! 3. [`name`]: a name that a host has; [`acl`]: the policy, which is [`hujson`]; [`auth_key`]: what lets devices in
+//! 3. [`name`]: a name that a host has; [`acl`]: the policy, which is [`hujson`]; [`auth_key`]: what lets devices in; [`expiry`]: when that ends
 //!
 //! What is on hosts talks to nobody, as kinds of [`host`](crate::host) do: it needs no access to the tailnet's own API.
 
@@ -20,6 +20,7 @@ mod acl;
 mod auth_key;
 mod client;
 mod device;
+mod expiry;
 mod hujson;
 mod name;
 mod programs;

@@ -1,5 +1,6 @@
 //! What `tailscale` says of the host it runs on.
 
+use fleet_engine::finding::{Known, table};
 use fleet_engine::host::probe::Output;
 use serde::Deserialize;
 
@@ -7,6 +8,8 @@ use crate::cure;
 
 /// How it is told that the device is out.
 const OUT: &str = "it is not in the tailnet";
+/// How it is told that it has another name there.
+const CALLED: &str = "the tailnet calls it";
 
 /// What `tailscale status --json` says, as far as it is needed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
@@ -38,6 +41,20 @@ struct Own {
     addresses: Option<Vec<String>>,
     #[serde(rename = "Tags")]
     tags: Option<Vec<String>>,
+    #[serde(rename = "KeyExpiry")]
+    expires: Option<String>,
+}
+
+/// The known bad state that trouble with its place in the tailnet is a sign of.
+pub(super) fn known(trouble: &str) -> Option<&'static Known> {
+    match trouble {
+        trouble if trouble.starts_with(OUT) && trouble.contains("invalid key") => {
+            Some(&table::EXPIRED_CREDENTIAL)
+        }
+        trouble if trouble.starts_with(OUT) => Some(&table::OUT_OF_TAILNET),
+        trouble if trouble.starts_with(CALLED) => Some(&table::TAILNET_NAME_TAKEN),
+        _ => None,
+    }
 }
 
 impl Status {
@@ -73,9 +90,7 @@ impl Status {
         }
         // Another name that it says itself is another difference.
         let called = self.called().filter(|called| self.hostname() == Some(wanted) && *called != wanted)?;
-        Some(format!(
-            "the tailnet calls it `{called}`: another device had the name `{wanted}` when it joined"
-        ))
+        Some(format!("{CALLED} `{called}`: another device had the name `{wanted}` when it joined"))
     }
 
     /// Whether it is in the tailnet.
@@ -112,6 +127,11 @@ impl Status {
     /// What the tailnet calls it for ever.
     pub(super) fn node_id(&self) -> Option<&str> {
         self.own().map(|own| own.id.as_str()).filter(|id| !id.is_empty())
+    }
+
+    /// When its own key expires, where it does: that of a tagged device does not.
+    pub(super) fn expires(&self) -> Option<&str> {
+        self.own()?.expires.as_deref()
     }
 
     /// Its address.

@@ -86,7 +86,7 @@ fn status(call: &mut Call, backend: &Backend, options: &[&str], version: &str) -
     }
     let name = super::system::host_name(&call.mac);
     let book = call.mac.tools.tailnet.book();
-    let own = match backend.running() {
+    let mut own = match backend.running() {
         Some(device) => json!({
             "ID": device.node_id, "HostName": device.hostname, "DNSName": format!("{}.", book.fqdn(device)),
             "OS": "macOS", "TailscaleIPs": [device.address], "Tags": device.tags, "Online": true,
@@ -95,6 +95,10 @@ fn status(call: &mut Call, backend: &Backend, options: &[&str], version: &str) -
             json!({ "ID": "", "HostName": name, "DNSName": "", "OS": "macOS", "TailscaleIPs": null, "Online": false })
         }
     };
+    // A device whose key does not expire says nothing of it.
+    if let Some(end) = backend.running().and_then(|device| device.expires) {
+        own["KeyExpiry"] = json!(end);
+    }
     let health: Vec<String> = match (&backend.state.refused, backend.word()) {
         (Some(refused), _) => vec![format!("You are logged out. The last login error was: {refused}")],
         (None, "NeedsLogin") => vec!["You are logged out.".to_owned()],

@@ -164,6 +164,9 @@ fn backend(mac: &Mac, place: &Path) -> Backend {
     let state: State =
         fs::read(place).ok().and_then(|text| serde_json::from_slice(&text).ok()).unwrap_or_default();
     let device = state.node_key.as_ref().and_then(|node_key| mac.tools.tailnet.device(node_key));
+    // One whose key expired is known, and out.
+    let now = mac.clock().time();
+    let device = device.filter(|device| device.expires.is_none_or(|end| now < end));
     Backend { state, device }
 }
 

@@ -218,6 +218,11 @@ impl Site {
         Signals::catch().map_err(|error| Failure::of("signals cannot be caught", &error))
     }
 
+    /// Takes back what was issued for this run; what could not be is told.
+    pub(crate) fn withdraw_secrets(&self) -> Vec<String> {
+        self.vault.withdraw()
+    }
+
     /// Why a secret could not be had, if so.
     pub(crate) fn secret_failure(&self) -> Option<Failure> {
         self.vault.failure()

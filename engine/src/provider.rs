@@ -98,6 +98,17 @@ pub trait Provider: Send + Sync + 'static {
         async { Err(Error::permanent(format!("the provider `{}` issues no secrets", Self::NAME))) }
     }
 
+    /// Takes back what [`issue`](Provider::issue) gave, once the run that needed it is over: nobody can use it any more then. What
+    /// cannot be taken back ends by itself.
+    fn withdraw(
+        &self,
+        settings: Self::Settings,
+        issued: &Secret,
+    ) -> impl Future<Output = Result<(), Error>> + Send {
+        let _ = (settings, issued);
+        async { Ok(()) }
+    }
+
     /// Asks the other side whether the credentials in the settings are good; none if it cannot tell. Nothing is changed.
     fn standing(
         &self,

@@ -103,6 +103,11 @@ impl Registry {
         self.provider(session)?.issue(settings, request).await
     }
 
+    /// Has a provider take back what it issued.
+    pub async fn withdraw(&self, session: &Session, settings: &Value, issued: &Secret) -> Result<(), Error> {
+        self.provider(session)?.withdraw(settings, issued).await
+    }
+
     /// What the other side says of the credentials of a provider; none if it cannot tell.
     pub async fn standing(&self, session: &Session, settings: &Value) -> Result<Option<Standing>, Error> {
         self.provider(session)?.standing(settings).await
@@ -226,6 +231,7 @@ trait Erased: Send + Sync {
     fn reader<'a>(&'a self, settings: &'a Value) -> BoxFuture<'a, Result<Arc<dyn Reader>, Error>>;
     fn writer<'a>(&'a self, settings: &'a Value) -> BoxFuture<'a, Result<Arc<dyn Writer>, Error>>;
     fn issue<'a>(&'a self, settings: &'a Value, request: &'a str) -> BoxFuture<'a, Result<Secret, Error>>;
+    fn withdraw<'a>(&'a self, settings: &'a Value, issued: &'a Secret) -> BoxFuture<'a, Result<(), Error>>;
     fn standing<'a>(&'a self, settings: &'a Value) -> BoxFuture<'a, Result<Option<Standing>, Error>>;
     fn vendor_reader<'a>(
         &'a self,
@@ -286,6 +292,10 @@ impl<P: Provider> Erased for Of<P> {
 
     fn issue<'a>(&'a self, settings: &'a Value, request: &'a str) -> BoxFuture<'a, Result<Secret, Error>> {
         Box::pin(async move { self.0.issue(configured::<P>(settings)?, request).await })
+    }
+
+    fn withdraw<'a>(&'a self, settings: &'a Value, issued: &'a Secret) -> BoxFuture<'a, Result<(), Error>> {
+        Box::pin(async move { self.0.withdraw(configured::<P>(settings)?, issued).await })
     }
 
     fn standing<'a>(&'a self, settings: &'a Value) -> BoxFuture<'a, Result<Option<Standing>, Error>> {

@@ -146,6 +146,9 @@ pub(crate) fn converge(
     if let Err(failure) = &exit {
         progress.say_failure(failure);
     }
+    for told in site.withdraw_secrets() {
+        writeln!(env.stderr, "warning: {told}")?;
+    }
     progress.hear(&Event::Finished { ledger: &run.ledger });
     let (summary, lost) = (run.summary(), run.lost);
     site.close();

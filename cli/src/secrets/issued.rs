@@ -3,9 +3,11 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use fleet_engine::host::reach::Secret;
 use fleet_engine::plan::chain;
 use fleet_engine::provider::Session;
 use fleet_engine::registry::Registry;
+use fleet_engine::resource::Error;
 use fleet_engine::schema::{Catalog, Sort};
 use fleet_engine::secret::InCluster;
 use fleet_lang::Value;
@@ -41,6 +43,12 @@ impl Issuer {
         ask(&self.registry(), session, settings, request)
     }
 
+    /// Has it taken back, once nobody needs it any more.
+    pub(super) fn withdraw(&self, session: &Session, settings: &Value, issued: &str) -> Result<(), Missing> {
+        let (registry, issued) = (self.registry(), Secret(issued.to_owned()));
+        wait_for(async { registry.withdraw(session, settings, &issued).await.map_err(missing) })
+    }
+
     /// A Secret of the cluster that the kubeconfig of the surroundings leads to: the provider of clusters knows the way.
     pub(super) fn read_cluster(&self, place: &InCluster) -> Result<String, Missing> {
         let InCluster { namespace, name, key } = place;
@@ -64,10 +72,12 @@ impl Issuer {
 fn ask(registry: &Registry, session: &Session, settings: &Value, request: &str) -> Result<String, Missing> {
     wait_for(async {
         let issued = registry.issue(session, settings, request).await;
-        issued
-            .map(|secret| secret.0)
-            .map_err(|error| Missing { why: chain(&error), help: error.help.clone() })
+        issued.map(|secret| secret.0).map_err(missing)
     })
+}
+
+fn missing(error: Error) -> Missing {
+    Missing { why: chain(&error), help: error.help }
 }
 
 #[cfg(test)]

@@ -14,6 +14,7 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use fleet_engine::expand::{Origin, Secrets};
+use fleet_engine::provider::Session;
 use fleet_engine::secret::Source;
 use fleet_lang::Value;
 
@@ -30,6 +31,8 @@ pub(crate) struct Vault {
     is_applying: Cell<bool>,
     /// What was asked for, by where it comes from: two names of one place are asked for once.
     asked: RefCell<BTreeMap<String, Result<Got, Missing>>>,
+    /// What providers issued in this run.
+    issued: RefCell<Vec<Issued>>,
     /// Where each secret that was asked for comes from.
     origins: RefCell<BTreeMap<String, String>>,
 }
@@ -51,6 +54,15 @@ pub(crate) struct Got {
     pub(crate) until: Option<SystemTime>,
 }
 
+/// What a provider issued.
+struct Issued {
+    /// What it was asked for.
+    from: String,
+    session: Session,
+    settings: Value,
+    value: String,
+}
+
 /// Why there is no secret. Nothing of it repeats one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Missing {
@@ -69,6 +81,7 @@ impl Vault {
             wanted: RefCell::new(wanted),
             is_applying: Cell::new(false),
             asked: RefCell::default(),
+            issued: RefCell::default(),
             origins: RefCell::default(),
         }
     }
@@ -82,6 +95,20 @@ impl Vault {
     pub(crate) fn apply(&self) {
         self.want(Wanted::All);
         self.is_applying.set(true);
+    }
+
+    /// Has providers take back what they issued, now that no step needs it any more; what was not taken back is told.
+    pub(crate) fn withdraw(&self) -> Vec<String> {
+        let left = self.issued.take().into_iter().filter_map(|one| {
+            let Missing { why, help } =
+                self.issuer.withdraw(&one.session, &one.settings, &one.value).err()?;
+            let help = help.map(|help| format!("; {help}")).unwrap_or_default();
+            Some(format!(
+                "`{}` was used and could not be taken back, and is good until it ends: {why}{help}",
+                one.from
+            ))
+        });
+        left.collect()
     }
 
     /// The name of one that could not be had, and why.
@@ -137,7 +164,11 @@ impl Secrets for Vault {
         let outcome = asked.entry(place).or_insert_with(|| match from {
             Origin::Source(source) => self.fetch(source),
             Origin::Issued { session, settings, request } => {
-                self.issuer.issue(session, settings, request).map(Got::without_end)
+                let value = self.issuer.issue(session, settings, request)?;
+                let from = request.to_owned();
+                let (session, settings) = (session.clone(), settings.clone());
+                self.issued.borrow_mut().push(Issued { from, session, settings, value: value.clone() });
+                Ok(Got::without_end(value))
             }
         });
         outcome.as_ref().ok().map(|got| Value::from(got.value.as_str()))
@@ -192,6 +223,7 @@ mod tests {
             wanted: RefCell::new(wanted),
             is_applying: Cell::new(false),
             asked: RefCell::default(),
+            issued: RefCell::default(),
             origins: RefCell::default(),
         }
     }

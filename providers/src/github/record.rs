@@ -13,6 +13,9 @@ use super::client::{Acting, Looking};
 use super::scope::Scope;
 use crate::registrar::{Registered, Registrar, Roster, await_online, deregister};
 
+/// What GitHub gives every runner on a Mac; somebody who says it as well says nothing, in whatever letters.
+const GIVEN: [&str; 3] = ["self-hosted", "macOS", "ARM64"];
+
 /// A runner as GitHub knows it: online, with its labels, in its group, and deregistered when it goes.
 ///
 /// It stands behind the `github_runner` whose agent it is about. When it is made, the agent is waited for until GitHub sees it
@@ -74,6 +77,7 @@ impl Resource for Record {
                     "labels of at most 256 letters without a comma are needed",
                 ));
             }
+            labels.retain(|label| !GIVEN.iter().any(|given| given.eq_ignore_ascii_case(label)));
             labels.sort();
             labels.dedup();
         }

@@ -81,6 +81,10 @@ impl Provider for Tailscale {
         auth_key::issue(&self.connect(settings)?, &tags).await.map(Secret)
     }
 
+    async fn withdraw(&self, settings: Settings, issued: &Secret) -> Result<(), Error> {
+        auth_key::withdraw(&self.connect(settings)?, &issued.0).await
+    }
+
     async fn standing(&self, settings: Settings) -> Result<Option<Standing>, Error> {
         self.connect(settings)?.looking().standing().await.map(Some)
     }

@@ -4,7 +4,7 @@
 use serde_json::Value;
 
 use crate::kubernetes::{Kubelet, Kubelets};
-use crate::mac::{Mac, Tools};
+use crate::mac::{Mac, Tools, tailscale};
 
 /// What the program is called.
 const PROGRAM: &str = "/tart-kubelet";
@@ -34,12 +34,22 @@ fn agent(mac: &Mac) -> Option<Kubelet> {
     let kubeconfig: Value = serde_json::from_slice(&std::fs::read(path).ok()?).ok()?;
     let labels = flag("node-labels").unwrap_or_default();
     let labels = labels.split(',').filter_map(|pair| pair.split_once('='));
+    let address = match flag("node-ip-source").as_deref() {
+        Some("tailscale") => address_in_tailnet(mac),
+        _ => mac.addresses().first().map(ToString::to_string),
+    };
     Some(Kubelet {
         node: flag("node-name")?,
         token: kubeconfig["users"][0]["user"]["token"].as_str()?.to_owned(),
-        address: mac.addresses().first().map(ToString::to_string),
+        address,
         provider_id: flag("provider-id"),
         labels: labels.map(|(name, value)| (name.to_owned(), value.to_owned())).collect(),
         own_labels: Some(OWN_LABELS.to_owned()),
     })
+}
+
+/// Its address in the tailnet, while it is in.
+fn address_in_tailnet(mac: &Mac) -> Option<String> {
+    let backend = tailscale::daemon(mac)?.backend(mac);
+    backend.running().map(|device| device.address.to_string())
 }

@@ -128,6 +128,13 @@ impl Ran {
         assert_eq!(self.exit, Exit::Failed, "{}{}", self.stdout, self.stderr);
         self.stderr
     }
+
+    /// The same as one line: where it is wrapped depends on how long the names in it are.
+    #[track_caller]
+    pub(crate) fn complaint(self) -> String {
+        let words = self.failed();
+        words.split_whitespace().filter(|word| *word != "│").collect::<Vec<_>>().join(" ")
+    }
 }
 
 /// A writer whose text can be read afterwards.

@@ -8,6 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::kinds::Kind;
 use super::refusal::{Cause, Refusal};
+use super::select::Selector;
 
 /// What stays as it was made.
 const IMMUTABLE: &[(&str, &str, &str)] = &[
@@ -97,26 +98,23 @@ pub(super) fn check(kind: &Kind, before: Option<&Value>, object: &Value) -> Resu
                    and must start and end with an alphanumeric character";
         causes.push(Cause::invalid("metadata.name", &json!(name), why));
     }
-    for map in ["labels", "annotations"] {
-        let entries = object["metadata"][map].as_object();
-        for (label, value) in entries.into_iter().flatten() {
-            if !value.is_string() {
-                causes.push(Cause::invalid(&format!("metadata.{map}.{label}"), value, "must be a string"));
-            }
+    for (label, value) in object["metadata"]["labels"].as_object().into_iter().flatten() {
+        if !value.as_str().is_some_and(is_label_value) {
+            let why = "a valid label must be an empty string or consist of at most 63 alphanumeric characters, '-', '_' or '.', \
+                       and must start and end with an alphanumeric character";
+            causes.push(Cause::invalid(&format!("metadata.labels[{label}]"), value, why));
         }
     }
     match kind.kind {
         "Service" => check_service(&object["spec"], &mut causes),
-        "ConfigMap" => check_texts(object, &mut causes),
+        "Pod" => check_containers(&object["spec"], "spec", &mut causes),
         "Secret" => check_secret(object, name, &mut causes),
         "ClusterRoleBinding" | "RoleBinding"
             if object["roleRef"]["name"].as_str().is_none_or(str::is_empty) =>
         {
             causes.push(Cause::required("roleRef.name"));
         }
-        "Deployment" | "DaemonSet" if object["spec"]["selector"].is_null() => {
-            causes.push(Cause::required("spec.selector"));
-        }
+        "Deployment" | "DaemonSet" => check_template(&object["spec"], &mut causes),
         _ => {}
     }
     if let Some(before) = before {
@@ -176,12 +174,53 @@ fn check_service(spec: &Value, causes: &mut Vec<Cause>) {
     }
 }
 
-fn check_texts(object: &Value, causes: &mut Vec<Cause>) {
-    for (name, value) in object["data"].as_object().into_iter().flatten() {
-        if !value.is_string() {
-            causes.push(Cause::invalid(&format!("data.{name}"), value, "must be a string"));
+/// What pods are made of has to be pods that are selected.
+fn check_template(spec: &Value, causes: &mut Vec<Cause>) {
+    if spec["selector"].is_null() {
+        causes.push(Cause::required("spec.selector"));
+    }
+    let template = &spec["template"];
+    if !Selector::of_labels(&spec["selector"]).takes(template) {
+        let labels = &template["metadata"]["labels"];
+        let why = "`selector` does not match template `labels`";
+        causes.push(Cause::invalid("spec.template.metadata.labels", labels, why));
+    }
+    check_containers(&template["spec"], "spec.template.spec", causes);
+}
+
+fn check_containers(spec: &Value, path: &str, causes: &mut Vec<Cause>) {
+    let all = spec["containers"].as_array().cloned().unwrap_or_default();
+    if all.is_empty() {
+        causes.push(Cause::required(&format!("{path}.containers")));
+    }
+    for (at, container) in all.iter().enumerate() {
+        for field in ["name", "image"].into_iter().filter(|field| container[*field].is_null()) {
+            causes.push(Cause::required(&format!("{path}.containers[{at}].{field}")));
         }
     }
+}
+
+/// A text that is none, with its path: every client has to write these as texts.
+pub(super) fn mistyped(kind: &Kind, object: &Value) -> Option<String> {
+    let data = if matches!(kind.kind, "ConfigMap" | "Secret") { &object["data"] } else { &Value::Null };
+    let maps = [
+        ("metadata.labels", &object["metadata"]["labels"]),
+        ("metadata.annotations", &object["metadata"]["annotations"]),
+        ("data", data),
+    ];
+    maps.into_iter().find_map(|(path, map)| {
+        let (name, value) = map.as_object()?.iter().find(|(_, value)| !value.is_string())?;
+        Some(format!(".{path}.{name}: expected string, got {value}"))
+    })
+}
+
+fn is_label_value(text: &str) -> bool {
+    let is_inner = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    let is_end = |c: Option<char>| c.is_none_or(|c| c.is_ascii_alphanumeric());
+    text.len() <= 63
+        && text.chars().all(is_inner)
+        && is_end(text.chars().next())
+        && is_end(text.chars().next_back())
 }
 
 fn check_secret(object: &Value, name: &str, causes: &mut Vec<Cause>) {
@@ -211,6 +250,10 @@ fn check_secret(object: &Value, name: &str, causes: &mut Vec<Cause>) {
 
 /// Whether objects of a kind may be called so. Roles may have more in their names than others.
 fn is_name(kind: &Kind, name: &str) -> bool {
+    // These are parts of names in DNS.
+    if matches!(kind.kind, "Namespace" | "Service") && (name.len() > 63 || name.contains('.')) {
+        return false;
+    }
     if kind.group == "rbac.authorization.k8s.io" {
         return !name.is_empty() && name != "." && name != ".." && !name.contains(['/', '%']);
     }

@@ -331,6 +331,12 @@ fn first_objects(books: &mut Books, now: Time) -> String {
             books.put(kind, namespace);
         }
     }
+    if let Some(kind) = Kind::named("ServiceAccount") {
+        let metadata = json!({
+            "name": "default", "namespace": "default", "uid": books.uid(), "creationTimestamp": stamp(now),
+        });
+        books.put(kind, json!({ "apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata }));
+    }
     // The server itself, as pods reach it.
     if let Some(kind) = Kind::named("Service") {
         let metadata = json!({ "name": "kubernetes", "namespace": "default", "uid": books.uid(), "creationTimestamp": stamp(now) });

@@ -8,7 +8,7 @@ use super::books::{Books, stamp};
 use super::kinds::Kind;
 use super::managed::{self, Manager};
 use super::patch;
-use super::refusal::Refusal;
+use super::refusal::{Cause, Refusal};
 use super::route::{Call, Request};
 use super::select::Selector;
 use crate::clock::Time;
@@ -130,6 +130,8 @@ impl Books {
         if kind.has_status() && kind.kind != "Node" {
             object.as_object_mut().and_then(|map| map.remove("status"));
         }
+        turn.check_types(&object)?;
+        self.check_account(turn, &object, &name)?;
         let plain = object.clone();
         admission::complete(kind, &mut object);
         admission::check(kind, None, &object)?;
@@ -158,6 +160,21 @@ impl Books {
         let why =
             format!("unable to create new content in namespace {namespace} because it is being terminated");
         Err(Refusal::not_admitted(turn.call.kind, name, &why))
+    }
+
+    /// A pod runs as an account, which has to be there.
+    fn check_account(&self, turn: &Turn<'_>, object: &Value, name: &str) -> Result<(), Refusal> {
+        let (kind, Some(accounts)) = (turn.call.kind, Kind::named("ServiceAccount")) else { return Ok(()) };
+        let account = object["spec"]["serviceAccountName"].as_str().unwrap_or("default");
+        let namespace = turn.call.namespace.as_deref();
+        if kind.kind != "Pod" || self.get(accounts, namespace, account).is_some() {
+            return Ok(());
+        }
+        let within = namespace.unwrap_or_default();
+        let why = format!(
+            "error looking up service account {within}/{account}: serviceaccount \"{account}\" not found"
+        );
+        Err(Refusal::not_admitted(kind, name, &why))
     }
 
     fn check_binding(&self, turn: &Turn<'_>, object: &Value, name: &str) -> Result<(), Refusal> {
@@ -262,6 +279,7 @@ impl Books {
         if !version.is_empty() && before["metadata"]["resourceVersion"] != version {
             return Err(Refusal::outdated(kind, &name));
         }
+        turn.check_types(&after)?;
         keep_what_is_fixed(before, &mut after);
         // The status has a path of its own, at which nothing else is changed.
         if turn.call.sub.is_some_and(|sub| sub.name == "status") {
@@ -358,6 +376,29 @@ impl Turn<'_> {
         }
         serde_json::from_slice(body)
             .map_err(|error| Refusal::bad_request(format!("the body is no JSON: {error}")))
+    }
+
+    /// What is of another type cannot be read, and how that is said depends on how it was sent.
+    fn check_types(&self, object: &Value) -> Result<(), Refusal> {
+        let Some(wrong) = admission::mistyped(self.call.kind, object) else { return Ok(()) };
+        let Call { kind, namespace, name, .. } = self.call;
+        if self.request.content_type.starts_with("application/apply-patch") {
+            let place = format!(
+                "{}/{name}; /{}, Kind={}",
+                namespace.as_deref().unwrap_or_default(),
+                kind.version,
+                kind.kind
+            );
+            return Err(Refusal::untyped(&format!("failed to create typed patch object ({place}): {wrong}")));
+        }
+        if self.call.verb == "patch" {
+            let cause = Cause::invalid("patch", &json!("..."), &wrong);
+            return Err(Refusal::invalid(kind, name, &[cause]));
+        }
+        Err(Refusal::bad_request(format!(
+            "{} in version \"{}\" cannot be handled as a {}: {wrong}",
+            kind.kind, kind.version, kind.kind
+        )))
     }
 
     /// The object that was sent, which must be of the kind and in the place of the path.

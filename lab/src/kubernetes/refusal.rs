@@ -195,6 +195,11 @@ impl Refusal {
             .of(json!({ "causes": [{ "reason": "DisruptionBudget", "message": cause }] }))
     }
 
+    /// An object that is applied has fields of other types: the server takes that for its own fault.
+    pub(super) fn untyped(message: &str) -> Refusal {
+        Refusal::new(500, "", message)
+    }
+
     pub(super) fn internal(message: &str) -> Refusal {
         Refusal::new(500, "InternalError", format!("Internal error occurred: {message}"))
     }

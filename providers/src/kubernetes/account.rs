@@ -12,8 +12,8 @@ use fleet_engine::resource::Error;
 use serde_json::{Value as Json, json};
 
 use super::client::{Acting, Looking, Resource};
-use super::json::text;
-use super::manifest::gone;
+use super::json::{metadata, text};
+use super::wait::{PATIENCE, gone};
 
 /// How often it is looked whether the token is there, and with which pause.
 const LOOKS: usize = 60;
@@ -44,7 +44,7 @@ pub(super) struct Found {
 pub(super) struct Credentials {
     pub(super) token: String,
     /// What proves that the server is it, as base64 of PEM.
-    authority: String,
+    authority: Option<String>,
 }
 
 pub(super) fn accounts() -> Resource {
@@ -76,29 +76,34 @@ impl Account {
 
     /// Makes the account and its token, and waits until that is there.
     pub(super) async fn make(&self, acting: &Acting) -> Result<Credentials, Error> {
-        let metadata = |name: &str| json!({ "name": name, "labels": self.labels });
-        let account =
-            json!({ "apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata(&self.name) });
-        acting
-            .apply(&accounts().one(&self.namespace, &self.name), &account, true)
-            .await
-            .map_err(Error::from)?;
+        let mut account = json!({ "apiVersion": "v1", "kind": "ServiceAccount" });
+        account["metadata"] = metadata(&self.name, &self.labels);
+        let place = accounts().one(&self.namespace, &self.name);
+        let account = acting.apply(&place, &account, true).await.map_err(Error::from)?;
         let name = self.secret_name();
-        let mut secret = json!({
-            "apiVersion": "v1", "kind": "Secret", "metadata": metadata(&name), "type": "kubernetes.io/service-account-token",
-        });
-        secret["metadata"]["annotations"] = json!({ "kubernetes.io/service-account.name": self.name });
+        let mut wish =
+            json!({ "apiVersion": "v1", "kind": "Secret", "type": "kubernetes.io/service-account-token" });
+        wish["metadata"] = metadata(&name, &self.labels);
+        wish["metadata"]["annotations"] = json!({ "kubernetes.io/service-account.name": self.name });
         let place = secrets().one(&self.namespace, &name);
+        if let Some(old) = acting.looking.get(&place).await?
+            && is_dead(&old, &account)
+        {
+            let uid = text(&old, &["metadata", "uid"]);
+            acting.delete(&place, uid).await?;
+            gone(&acting.looking, &place, uid, PATIENCE).await?;
+        }
+        let mut made = acting.apply(&place, &wish, true).await.map_err(Error::from)?;
         for _ in 0..LOOKS {
-            // A Secret whose account was another goes away again.
-            let made = match acting.looking.get(&place).await? {
-                Some(made) if made["metadata"]["labels"] == json!(self.labels) => made,
-                _ => acting.apply(&place, &secret, true).await.map_err(Error::from)?,
-            };
-            if let Some(credentials) = credentials(&made) {
+            if let Some(credentials) = credentials(&made, &acting.looking) {
                 return Ok(credentials);
             }
             tokio::time::sleep(PAUSE).await;
+            made = match acting.looking.get(&place).await? {
+                Some(made) => made,
+                // It went with an account that was another.
+                None => acting.apply(&place, &wish, true).await.map_err(Error::from)?,
+            };
         }
         let error = Error::transient(format!("{place} holds no token yet"));
         Err(error.help("the controller of the cluster that fills it does not run, or has much to do"))
@@ -115,11 +120,11 @@ impl Account {
         if let Some(binding) = binding.filter(|binding| text(binding, &["roleRef", "name"]) != role) {
             let uid = text(binding, &["metadata", "uid"]);
             acting.delete(&place, uid).await?;
-            gone(&acting.looking, &place, uid).await?;
+            gone(&acting.looking, &place, uid, PATIENCE).await?;
         }
         let wish = json!({
             "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding",
-            "metadata": { "name": self.name, "labels": self.labels },
+            "metadata": metadata(&self.name, &self.labels),
             "roleRef": { "apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": role },
             "subjects": [{ "kind": "ServiceAccount", "name": self.name, "namespace": self.namespace }],
         });
@@ -136,7 +141,7 @@ impl Account {
             accounts().one(&self.namespace, &self.name),
         ] {
             acting.delete(&place, "").await?;
-            gone(&acting.looking, &place, "").await?;
+            gone(&acting.looking, &place, "", PATIENCE).await?;
         }
         Ok(())
     }
@@ -161,17 +166,28 @@ impl Found {
         is_alone.then(|| text(binding, &["roleRef", "name"]).to_owned())
     }
 
-    /// Its token, if the account is there that it is for.
-    pub(super) fn credentials(&self) -> Option<Credentials> {
+    /// Its token, if it is good and the account is there that it is for.
+    pub(super) fn credentials(&self, looking: &Looking) -> Option<Credentials> {
         let (account, secret) = (self.account.as_ref()?, self.secret.as_ref()?);
-        let uid = text(secret, &["metadata", "annotations", "kubernetes.io/service-account.uid"]);
-        (uid == text(account, &["metadata", "uid"])).then(|| credentials(secret))?
+        (!is_dead(secret, account)).then(|| credentials(secret, looking))?
     }
 }
 
-fn credentials(secret: &Json) -> Option<Credentials> {
+/// Whether the token in a Secret is no good for an account: it is for another of the same name, or the cluster has given it up
+/// because nobody used it for long.
+fn is_dead(secret: &Json, account: &Json) -> bool {
+    let uid = text(secret, &["metadata", "annotations", "kubernetes.io/service-account.uid"]);
+    let is_others = !uid.is_empty() && uid != text(account, &["metadata", "uid"]);
+    let is_given_up = !secret["metadata"]["labels"]["kubernetes.io/legacy-token-invalid-since"].is_null();
+    is_others || is_given_up || !secret["metadata"]["deletionTimestamp"].is_null()
+}
+
+fn credentials(secret: &Json, looking: &Looking) -> Option<Credentials> {
     let field = |name: &str| Some(text(secret, &["data", name]).to_owned()).filter(|text| !text.is_empty());
-    Some(Credentials { token: decoded(&field("token")?)?, authority: field("ca.crt")? })
+    let token = decoded(&field("token")?)?;
+    // Not every cluster tells what proves its server; then it is what we know it by.
+    let authority = field("ca.crt").or_else(|| looking.authority.as_deref().map(str::to_owned));
+    Some(Credentials { token, authority })
 }
 
 /// The text of base64.
@@ -182,13 +198,14 @@ pub(super) fn decoded(text: &str) -> Option<String> {
 impl Credentials {
     /// A kubeconfig: the same text for the same credentials.
     pub(super) fn kubeconfig(&self, server: &str, user: &str) -> String {
+        let mut cluster = json!({ "server": server });
+        if let Some(authority) = &self.authority {
+            cluster["certificate-authority-data"] = json!(authority);
+        }
         let config = json!({
             "apiVersion": "v1",
             "kind": "Config",
-            "clusters": [{
-                "name": "cluster",
-                "cluster": { "server": server, "certificate-authority-data": self.authority },
-            }],
+            "clusters": [{ "name": "cluster", "cluster": cluster }],
             "users": [{ "name": user, "user": { "token": self.token } }],
             "contexts": [{ "name": user, "context": { "cluster": "cluster", "user": user } }],
             "current-context": user,

@@ -2,6 +2,8 @@
 
 use std::time::{Duration, SystemTime};
 
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
 use fleet_derive::Schema;
 use fleet_engine::attributes::Misfit;
 use fleet_engine::resource::{ApiKind, At, Change, Error, Resource};
@@ -12,7 +14,7 @@ use uuid::Uuid;
 use super::account::{decoded, secrets};
 use super::client::{Acting, Looking};
 use super::json::text;
-use super::manifest::gone;
+use super::wait::{PATIENCE, gone};
 
 /// Where the cluster looks for these tokens.
 const NAMESPACE: &str = "kube-system";
@@ -25,8 +27,8 @@ const GROUPS: &str = "system:bootstrappers:";
 
 /// A token by which a machine joins a cluster, good for a while.
 ///
-/// It is a Secret in `kube-system`, which the cluster itself removes when the token expires: then a plan makes a new one. The
-/// token is a secret: it is read when it is needed, and kept nowhere. The cluster has to accept such tokens, and give the
+/// It is a Secret in `kube-system`, which the cluster itself removes some time after the token expires. One that has expired
+/// is as good as gone: a plan makes a new one. The token is a secret: it is read when it is needed, and kept nowhere. The cluster has to accept such tokens, and give the
 /// groups something to do.
 ///
 /// ```hcl
@@ -85,14 +87,21 @@ impl BootstrapToken {
     fn secret(&self, id: &str, secret: &str, expires: &str) -> Json {
         let mut object = json!({
             "apiVersion": "v1", "kind": "Secret", "type": "bootstrap.kubernetes.io/token",
-            "metadata": { "name": format!("bootstrap-token-{id}"), "labels": { LABEL: self.name } },
-            "stringData": {
-                "token-id": id, "token-secret": secret, "expiration": expires, "description": self.description,
-                "usage-bootstrap-authentication": "true", "usage-bootstrap-signing": "true",
-            },
+            "metadata": { "name": secret_name(id), "labels": { LABEL: self.name } },
         });
-        if !self.groups.is_empty() {
-            object["stringData"]["auth-extra-groups"] = json!(self.groups.join(","));
+        let groups = self.groups.join(",");
+        let fields = [
+            ("token-id", id),
+            ("token-secret", secret),
+            ("expiration", expires),
+            ("description", &self.description),
+            ("usage-bootstrap-authentication", "true"),
+            ("usage-bootstrap-signing", "true"),
+            ("auth-extra-groups", &groups),
+        ];
+        // Of fields in `stringData`, the server forgets whose they are.
+        for (name, value) in fields.into_iter().filter(|(_, value)| !value.is_empty()) {
+            object["data"][name] = json!(BASE64_STANDARD.encode(value));
         }
         object
     }
@@ -116,6 +125,32 @@ impl BootstrapToken {
     }
 }
 
+impl BootstrapToken {
+    /// Whether it has not expired: a cluster may take a while to remove one that has.
+    fn is_good(&self, now: SystemTime) -> bool {
+        let end = self.expires_at.as_deref().and_then(|end| humantime::parse_rfc3339(end).ok());
+        end.is_none_or(|end| now < end)
+    }
+
+    /// All that have its name.
+    async fn all(&self, looking: &Looking) -> Result<Vec<BootstrapToken>, Error> {
+        let selector = format!("{LABEL}={}", self.name);
+        let all = looking.list(&secrets().all(Some(NAMESPACE)), &[("labelSelector", &selector)]).await?;
+        Ok(all.iter().map(|secret| self.read(secret)).collect())
+    }
+}
+
+fn secret_name(id: &str) -> String {
+    format!("bootstrap-token-{id}")
+}
+
+async fn remove(writer: &Acting, id: &str) -> Result<(), Error> {
+    let name = secret_name(id);
+    let place = secrets().one(NAMESPACE, &name);
+    writer.delete(&place, "").await?;
+    gone(&writer.looking, &place, "", PATIENCE).await
+}
+
 impl ApiKind for BootstrapToken {
     type Reader = Looking;
     type Writer = Acting;
@@ -135,14 +170,18 @@ impl ApiKind for BootstrapToken {
         let (token, expires) = match before {
             Some(known) => known,
             None => {
+                let now = writer.looking.now().await?;
+                for old in self.all(&writer.looking).await?.iter().filter(|old| !old.is_good(now)) {
+                    remove(writer, old.id.as_deref().unwrap_or_default()).await?;
+                }
                 let ttl = humantime::parse_duration(&self.ttl).unwrap_or(Duration::from_secs(86400));
-                let expires = humantime::format_rfc3339_seconds(SystemTime::now() + ttl).to_string();
+                let expires = humantime::format_rfc3339_seconds(now + ttl).to_string();
                 let word = format!("{}{}", Uuid::new_v4().simple(), Uuid::new_v4().simple());
                 (format!("{}.{}", &word[..6], &word[32..48]), expires)
             }
         };
         let (id, secret) = token.split_once('.').unwrap_or_default();
-        let name = format!("bootstrap-token-{id}");
+        let name = secret_name(id);
         let place = secrets().one(NAMESPACE, &name);
         writer.apply(&place, &self.secret(id, secret, &expires), true).await.map_err(Error::from)?;
         let id = Some(id.to_owned());
@@ -150,10 +189,7 @@ impl ApiKind for BootstrapToken {
     }
 
     async fn destroy(writer: &Acting, observed: BootstrapToken) -> Result<(), Error> {
-        let name = format!("bootstrap-token-{}", observed.id.unwrap_or_default());
-        let place = secrets().one(NAMESPACE, &name);
-        writer.delete(&place, "").await?;
-        gone(&writer.looking, &place, "").await
+        remove(writer, &observed.id.unwrap_or_default()).await
     }
 }
 
@@ -161,18 +197,19 @@ async fn observe(reader: &Looking, at: At<BootstrapToken>) -> Result<Option<Boot
     let (asked, except) = match at {
         At::Recorded(asked) => {
             let Some(id) = asked.id.clone() else { return Ok(None) };
-            let name = format!("bootstrap-token-{id}");
-            let found = reader.get(&secrets().one(NAMESPACE, &name)).await?;
-            return Ok(found.map(|found| asked.read(&found)));
+            let name = secret_name(&id);
+            let found = reader.get_now(&secrets().one(NAMESPACE, &name)).await?;
+            let found = found.map(|(found, now)| (asked.read(&found), now));
+            return Ok(found.filter(|(found, now)| found.is_good(*now)).map(|(found, _)| found));
         }
         At::Declared(asked) => (asked, Vec::new()),
         At::Begun { wish, except } => (wish, except),
         At::Id(_) => return Ok(None),
     };
-    let selector = format!("{LABEL}={}", asked.name);
-    let all = reader.list(&secrets().all(Some(NAMESPACE)), &[("labelSelector", &selector)]).await?;
-    let found = all.iter().map(|secret| asked.read(secret));
-    Ok(found.into_iter().find(|found| !except.iter().any(|known| known.id == found.id)))
+    let (all, now) = (asked.all(reader).await?, reader.now().await?);
+    let is_it =
+        |found: &BootstrapToken| found.is_good(now) && !except.iter().any(|known| known.id == found.id);
+    Ok(all.into_iter().find(is_it))
 }
 
 #[cfg(test)]
@@ -191,14 +228,11 @@ mod tests {
             token: None,
         };
         wish.normalize().unwrap();
-        let mut secret = wish.secret("abcdef", "0123456789abcdef", "2026-01-01T00:00:00Z");
-        let plain = secret["stringData"].take();
-        use base64::Engine as _;
-        for (name, value) in plain.as_object().unwrap() {
-            secret["data"][name] = json!(base64::prelude::BASE64_STANDARD.encode(value.as_str().unwrap()));
-        }
+        let secret = wish.secret("abcdef", "0123456789abcdef", "2026-01-01T00:00:00Z");
         let read = wish.read(&secret);
         assert_eq!(read.token.as_deref(), Some("abcdef.0123456789abcdef"));
+        let at = |text: &str| humantime::parse_rfc3339(text).unwrap();
+        assert!(read.is_good(at("2025-12-31T23:59:59Z")) && !read.is_good(at("2026-01-01T00:00:00Z")));
         assert_eq!((read.groups, read.description), (wish.groups.clone(), wish.description.clone()));
         for (name, ttl, group, attribute) in
             [("", "1h", GROUPS, "name"), ("a", "soon", GROUPS, "ttl"), ("a", "1h", "masters", "groups")]

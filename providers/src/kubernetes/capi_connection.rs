@@ -13,7 +13,7 @@ use serde_json::{Value as Json, json};
 use super::account::{Account, decoded, secrets};
 use super::client::{self, Acting, Looking};
 use super::json::text;
-use super::manifest::gone;
+use super::wait::{PATIENCE, gone};
 
 /// The label by which Cluster API knows what belongs to a cluster.
 const CLUSTER: &str = "cluster.x-k8s.io/cluster-name";
@@ -156,7 +156,7 @@ impl ApiKind for CapiConnection {
         let (role, name) = (roles().one("", &account.name), observed.secret_name());
         for place in [role, secrets().one(&namespace, &name)] {
             writer.delete(&place, "").await?;
-            gone(&writer.looking, &place, "").await?;
+            gone(&writer.looking, &place, "", PATIENCE).await?;
         }
         Ok(())
     }
@@ -181,7 +181,7 @@ async fn observe(reader: &Looking, at: At<CapiConnection>) -> Result<Option<Capi
     let written: Json =
         kubeconfig.as_deref().and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
     let server = written["clusters"][0]["cluster"]["server"].as_str().map(str::to_owned);
-    let fits = found.credentials().zip(server.as_ref()).is_some_and(|(credentials, server)| {
+    let fits = found.credentials(reader).zip(server.as_ref()).is_some_and(|(credentials, server)| {
         kubeconfig.as_deref() == Some(&*credentials.kubeconfig(server, &account.name))
     });
     let is_allowed = role.as_ref().is_some_and(|role| role["rules"] == rules());

@@ -7,6 +7,8 @@ use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
 use fleet_engine::resource::Error;
 use http::{Method, Request};
 use http_body_util::BodyExt as _;
@@ -37,6 +39,8 @@ pub struct Looking {
     pub(super) manager: Arc<str>,
     /// Where the server is.
     pub(super) server: Arc<str>,
+    /// What the server is known by, as base64 of PEM.
+    pub(super) authority: Option<Arc<str>>,
     /// The kinds of each version of a group.
     known: Arc<Mutex<BTreeMap<String, Vec<Resource>>>>,
 }
@@ -71,10 +75,12 @@ pub(super) fn connect(cluster: Cluster) -> Result<Acting, Error> {
     // The engine tries again, by its own rules; a change is sent once.
     config.default_retry = false;
     let server = config.cluster_url.to_string().trim_end_matches('/').into();
+    let authority = config.root_cert.as_deref().map(|all| all.iter().map(|der| pem(der)).collect::<String>());
+    let authority = authority.map(|pem| BASE64_STANDARD.encode(pem).into());
     let client = Client::try_from(config);
     let client = client.map_err(|error| Error::from(explain("cannot connect to the cluster", error)))?;
     let (namespace, manager) = (namespace.into(), manager.into());
-    Ok(Acting { looking: Looking { client, namespace, manager, server, known: Arc::default() } })
+    Ok(Acting { looking: Looking { client, namespace, manager, server, authority, known: Arc::default() } })
 }
 
 impl Resource {
@@ -104,6 +110,11 @@ impl<'a> Place<'a> {
     /// Something at the path of an object.
     pub(super) fn sub(self, sub: &'a str) -> Place<'a> {
         Place { sub: Some(sub), ..self }
+    }
+
+    /// The namespace it is in; none if it spans the cluster.
+    pub(super) fn namespace(&self) -> Option<String> {
+        self.namespace.map(str::to_owned)
     }
 
     fn path(&self) -> String {
@@ -197,6 +208,32 @@ impl Looking {
         let answer =
             self.call("cannot see the version of the server", Method::GET, "/version", "", None).await;
         Ok(answer.map_err(Error::from)?.1)
+    }
+
+    /// Waits until something happens to an object, at most so long. False if that cannot be told: the server does not let it be
+    /// watched, has forgotten what happened since, or ended the watch.
+    pub(super) async fn hears_of(&self, place: &Place<'_>, live: Option<&Json>, within: Duration) -> bool {
+        let selector = format!("metadata.name={}", place.name.unwrap_or_default());
+        let seconds = within.as_secs().max(1).to_string();
+        let mut query = vec![("watch", "true"), ("fieldSelector", &*selector), ("timeoutSeconds", &*seconds)];
+        if let Some(live) = live {
+            query.push(("resourceVersion", text(live, &["metadata", "resourceVersion"])));
+        }
+        let all = Place { name: None, sub: None, ..place.clone() };
+        let request = Request::builder().uri(path_with(&all.path(), &query)).body(Vec::new());
+        let heard = async {
+            let response = self.client.send(request.ok()?.map(kube::client::Body::from)).await.ok()?;
+            let mut body = response.status().is_success().then(|| response.into_body())?;
+            let mut line = Vec::new();
+            while !line.contains(&b'\n') {
+                line.extend_from_slice(&body.frame().await?.ok()?.into_data().ok()?);
+            }
+            let event = line.split(|byte| *byte == b'\n').next()?;
+            let event: Json = serde_json::from_slice(event).ok()?;
+            matches!(text(&event, &["type"]), "ADDED" | "MODIFIED" | "DELETED").then_some(())
+        };
+        // What nobody heard of in all that time did not happen.
+        tokio::time::timeout(within, heard).await.is_ok_and(|heard| heard.is_some())
     }
 
     /// All objects of a kind that a selector takes, page after page. A list that the server has forgotten in its middle
@@ -355,6 +392,14 @@ impl Acting {
             Err(refusal) => Err(refusal.into()),
         }
     }
+}
+
+/// A certificate as text.
+fn pem(der: &[u8]) -> String {
+    let encoded = BASE64_STANDARD.encode(der);
+    let lines: Vec<&str> =
+        encoded.as_bytes().chunks(64).filter_map(|line| std::str::from_utf8(line).ok()).collect();
+    format!("-----BEGIN CERTIFICATE-----\n{}\n-----END CERTIFICATE-----\n", lines.join("\n"))
 }
 
 fn path_with(path: &str, query: &[(&str, &str)]) -> String {

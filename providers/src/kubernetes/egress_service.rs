@@ -9,10 +9,10 @@ use futures_util::future::join_all;
 use serde_json::{Value as Json, json};
 
 use super::client::{self, Acting, Looking};
-use super::json::{text, texts};
-use super::manifest::gone;
-use super::owned::owned;
+use super::json::{metadata, text};
+use super::owned;
 use super::refusal::Refusal;
+use super::wait::{PATIENCE, gone};
 
 const FQDN: &str = "tailscale.com/tailnet-fqdn";
 const PROXY_GROUP: &str = "tailscale.com/proxy-group";
@@ -86,6 +86,11 @@ impl Resource for EgressService {
     }
 }
 
+/// Whether it is being deleted.
+fn is_going(live: &Json) -> bool {
+    !live["metadata"]["deletionTimestamp"].is_null()
+}
+
 fn services() -> client::Resource {
     client::Resource::core("Service", "services", true)
 }
@@ -116,14 +121,10 @@ impl EgressService {
             .iter()
             .map(|(name, port)| json!({ "name": name, "port": port, "protocol": "TCP" }))
             .collect();
-        json!({
-            "apiVersion": "v1", "kind": "Service",
-            "metadata": {
-                "name": self.name, "labels": self.labels,
-                "annotations": { FQDN: self.fqdn, PROXY_GROUP: self.proxy_group },
-            },
-            "spec": { "type": "ExternalName", "ports": ports },
-        })
+        let mut metadata = metadata(&self.name, &self.labels);
+        metadata["annotations"] = json!({ FQDN: self.fqdn, PROXY_GROUP: self.proxy_group });
+        let spec = json!({ "type": "ExternalName", "ports": ports });
+        json!({ "apiVersion": "v1", "kind": "Service", "metadata": metadata, "spec": spec })
     }
 }
 
@@ -141,7 +142,12 @@ impl ApiKind for EgressService {
     async fn apply(self, writer: &Acting, _: Change<EgressService>) -> Result<EgressService, Error> {
         let namespace = self.namespace(&writer.looking);
         let place = services().one(&namespace, &self.name);
-        match writer.looking.get(&place).await? {
+        let mut live = writer.looking.get(&place).await?;
+        if let Some(going) = live.take_if(|live| is_going(live)) {
+            // The operator takes its finalizer away when it has cleaned up.
+            gone(&writer.looking, &place, text(&going, &["metadata", "uid"]), PATIENCE).await?;
+        }
+        match live {
             None => self.make(writer, &namespace).await?,
             // Ports of others would stay between ours, and lead there under the same names.
             Some(live) if self.read(&namespace, &live, &writer.looking.manager).ports != self.ports => {
@@ -161,7 +167,7 @@ impl ApiKind for EgressService {
         let uid = observed.uid.unwrap_or_default();
         writer.delete(&place, &uid).await?;
         // The operator cleans up first: its finalizer is told if it does not.
-        gone(&writer.looking, &place, &uid).await
+        gone(&writer.looking, &place, &uid, PATIENCE).await
     }
 }
 
@@ -193,24 +199,19 @@ impl EgressService {
         let annotation = |name: &str| text(live, &["metadata", "annotations", name]).to_owned();
         let ports = live["spec"]["ports"].as_array().into_iter().flatten();
         let ports = ports.filter_map(|port| Some((text(port, &["name"]).to_owned(), port["port"].as_i64()?)));
-        let ours = owned(live, manager).map(|ours| texts(&ours["metadata"]["labels"])).unwrap_or_default();
-        let is_ours = |name: &String| ours.contains_key(name) || self.labels.contains_key(name);
         let conditions = live["status"]["conditions"].as_array().into_iter().flatten();
         let ready = conditions
             .into_iter()
             .any(|one| one["type"] == "TailscaleEgressSvcReady" && one["status"] == "True");
-        let is_external = text(live, &["spec", "type"]) == "ExternalName";
+        let is_external = text(live, &["spec", "type"]) == "ExternalName" && !is_going(live);
         EgressService {
             name: self.name.clone(),
             namespace: Some(namespace.to_owned()),
             fqdn: annotation(FQDN),
             proxy_group: annotation(PROXY_GROUP),
-            // Of another type it leads elsewhere, whatever its ports are.
+            // Of another type it leads elsewhere, whatever its ports are; one that is being deleted soon leads nowhere.
             ports: if is_external { ports.collect() } else { BTreeMap::new() },
-            labels: texts(&live["metadata"]["labels"])
-                .into_iter()
-                .filter(|(name, _)| is_ours(name))
-                .collect(),
+            labels: owned::labels(live, manager, &self.labels),
             external_name: Some(text(live, &["spec", "externalName"]).to_owned()),
             ready: Some(ready),
             uid: Some(text(live, &["metadata", "uid"]).to_owned()),

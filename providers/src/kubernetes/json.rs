@@ -56,6 +56,15 @@ pub(super) fn texts(json: &Json) -> std::collections::BTreeMap<String, String> {
     entries.filter_map(|(name, value)| Some((name.clone(), value.as_str()?.to_owned()))).collect()
 }
 
+/// The name and labels of an object that is applied. Whoever applies an empty map owns the map, so no labels are none.
+pub(super) fn metadata(name: &str, labels: &std::collections::BTreeMap<String, String>) -> Json {
+    let mut metadata = serde_json::json!({ "name": name });
+    if !labels.is_empty() {
+        metadata["labels"] = serde_json::json!(labels);
+    }
+    metadata
+}
+
 /// Takes a field out of a map in an object, and the map if it is empty then.
 pub(super) fn take(json: &mut Json, map: &str, name: &str) -> Option<Json> {
     let inner = json.get_mut(map)?.as_object_mut()?;

@@ -13,14 +13,9 @@ use serde_json::{Value as Json, json};
 
 use super::client::{Acting, Looking, Place};
 use super::json::{of_value, take, text, to_value};
-use super::owned::{add_what_is_left, finalizers, owned, seen};
+use super::owned::{add_what_is_left, add_what_would_go, owned, seen};
 use super::refusal::Refusal;
-
-/// How often it is looked whether something came true.
-const PAUSE: Duration = Duration::from_millis(500);
-
-/// How often that is done before the engine is told.
-const LOOKS: usize = 30;
+use super::wait::{PATIENCE, come_true, gone, is_true};
 
 /// What the server writes into every object.
 const SERVERS: [&str; 7] = [
@@ -67,6 +62,9 @@ pub(super) struct Manifest {
     /// The conditions of its status that have to be `True`; apply waits for them.
     #[fleet(default = Vec::new())]
     conditions: Vec<String>,
+    /// How long these conditions, or its removal, are waited for.
+    #[fleet(default = "5m")]
+    timeout: String,
     /// The version of its kind, as in the manifest.
     #[fleet(replace, optional_computed)]
     api_version: Option<String>,
@@ -86,6 +84,9 @@ impl Resource for Manifest {
     const ID: Option<&'static str> = Some("`apiVersion/Kind/name`, or `apiVersion/Kind/namespace/name`");
 
     fn normalize(&mut self) -> Result<(), Misfit> {
+        if humantime::parse_duration(&self.timeout).is_err() {
+            return Err(Misfit::new("timeout", "a duration is a text with a unit, such as `5m`"));
+        }
         let Some(mut object) = self.manifest.as_ref().map(of_value) else { return Ok(()) };
         let wrong = |why: &str| Misfit::new("manifest", why);
         for (path, name) in [
@@ -204,26 +205,27 @@ impl ApiKind for Manifest {
     async fn apply(self, writer: &Acting, _: Change<Manifest>) -> Result<Manifest, Error> {
         let identity = Identity::of(&self, &writer.looking)?;
         let place = identity.needed_place(&writer.looking).await?;
+        self.check_place(&place)?;
         if let Some(live) = writer.looking.get(&place).await?
             && !live["metadata"]["deletionTimestamp"].is_null()
         {
-            gone(&writer.looking, &place, text(&live, &["metadata", "uid"])).await?;
+            gone(&writer.looking, &place, text(&live, &["metadata", "uid"]), self.patience()).await?;
         }
         let Some(wish) = self.object(&identity) else {
             return Err(Error::permanent("there is no manifest to apply"));
         };
         let made = writer.apply(&place, &wish, self.force).await.map_err(Error::from)?;
-        come_true(&writer.looking, &place, made.clone(), &self.conditions).await?;
+        come_true(&writer.looking, &place, &self.conditions, self.patience()).await?;
         let uid = text(&made, &["metadata", "uid"]).to_owned();
-        Ok(Manifest { namespace: Some(identity.namespace), uid: Some(uid), ..self })
+        Ok(Manifest { namespace: place.namespace(), uid: Some(uid), ..self })
     }
 
     async fn destroy(writer: &Acting, observed: Manifest) -> Result<(), Error> {
         let identity = Identity::of(&observed, &writer.looking)?;
         let Some(place) = identity.place(&writer.looking).await? else { return Ok(()) };
-        let uid = observed.uid.unwrap_or_default();
+        let (uid, patience) = (observed.uid.clone().unwrap_or_default(), observed.patience());
         writer.delete(&place, &uid).await?;
-        gone(&writer.looking, &place, &uid).await
+        gone(&writer.looking, &place, &uid, patience).await
     }
 
     const REHEARSES: bool = true;
@@ -231,6 +233,7 @@ impl ApiKind for Manifest {
     async fn rehearse(self, reader: &Looking) -> Result<(), Error> {
         let identity = Identity::of(&self, reader)?;
         let Some(place) = identity.place(reader).await? else { return Ok(()) };
+        self.check_place(&place)?;
         let Some(wish) = self.object(&identity) else { return Ok(()) };
         match reader.rehearse(&place, &wish, self.force).await {
             // What it is in may be made before it.
@@ -275,7 +278,8 @@ async fn observe(reader: &Looking, at: At<Manifest>) -> Result<Option<Manifest>,
     let asked = wish.as_ref().map_or(&[][..], |wish| &wish.conditions);
     Ok(Some(Manifest {
         manifest,
-        namespace: Some(identity.namespace),
+        namespace: place.namespace(),
+        timeout: wish.as_ref().map_or_else(|| "5m".to_owned(), |wish| wish.timeout.clone()),
         force: wish.as_ref().is_some_and(|wish| wish.force),
         conditions: asked.iter().filter(|name| is_true(&live, name)).cloned().collect(),
         api_version: Some(identity.api_version),
@@ -287,14 +291,18 @@ async fn observe(reader: &Looking, at: At<Manifest>) -> Result<Option<Manifest>,
 
 /// What is there of a wish, and what was ours before and is not wished any more.
 async fn compared(reader: &Looking, place: &Place<'_>, wish: &Json, live: &Json) -> Result<Json, Error> {
-    let made = match reader.rehearse(place, wish, true).await {
-        Ok(made) => made,
-        // Without a rehearsal, what is there is compared as it is.
-        Err(Refusal::Failed(error)) if !error.transient => wish.clone(),
-        Err(Refusal::Gone(_)) => wish.clone(),
+    match reader.rehearse(place, wish, true).await {
+        Ok(made) => {
+            let mut found = seen(wish, &made, live);
+            add_what_would_go(&mut found, &made, live);
+            return Ok(found);
+        }
+        Err(Refusal::Failed(error)) if !error.transient => {}
+        Err(Refusal::Gone(_)) => {}
         Err(refusal) => return Err(refusal.into()),
-    };
-    let mut found = seen(wish, &made, live);
+    }
+    // Without a rehearsal, what is there is compared as it is.
+    let mut found = seen(wish, wish, live);
     if let Some(owned) = owned(live, &reader.manager) {
         add_what_is_left(&mut found, wish, owned);
     }
@@ -318,6 +326,21 @@ fn ours(reader: &Looking, identity: &Identity, live: &Json) -> Json {
 }
 
 impl Manifest {
+    fn patience(&self) -> Duration {
+        humantime::parse_duration(&self.timeout).unwrap_or(PATIENCE)
+    }
+
+    /// What spans the cluster is in no namespace.
+    fn check_place(&self, place: &Place<'_>) -> Result<(), Error> {
+        match &self.namespace {
+            Some(namespace) if place.namespace().is_none() && !namespace.is_empty() => {
+                let error = Error::permanent(format!("{place} is in no namespace, and not in `{namespace}`"));
+                Err(error.help("leave `namespace` out"))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// The object that is sent.
     fn object(&self, identity: &Identity) -> Option<Json> {
         let mut object = of_value(self.manifest.as_ref()?);
@@ -326,79 +349,17 @@ impl Manifest {
     }
 }
 
-fn is_true(live: &Json, condition: &str) -> bool {
-    let all = live["status"]["conditions"].as_array().into_iter().flatten();
-    let is_it = |one: &&Json| one["type"] == condition && one["status"] == "True";
-    all.filter(is_it).any(|one| {
-        // What is said of an older version of it is not yet true of this one.
-        let seen =
-            one["observedGeneration"].as_u64().or_else(|| live["status"]["observedGeneration"].as_u64());
-        seen.is_none_or(|seen| live["metadata"]["generation"].as_u64().is_none_or(|now| seen >= now))
-    })
-}
-
-/// Waits until conditions are true.
-async fn come_true(
-    looking: &Looking,
-    place: &Place<'_>,
-    mut live: Json,
-    conditions: &[String],
-) -> Result<(), Error> {
-    for _ in 0..LOOKS {
-        if conditions.iter().all(|name| is_true(&live, name)) {
-            return Ok(());
-        }
-        tokio::time::sleep(PAUSE).await;
-        let found = looking.get(place).await?;
-        live = found.ok_or_else(|| Error::transient(format!("{place} is gone while it was waited for")))?;
-    }
-    let missing: Vec<String> = conditions
-        .iter()
-        .filter(|name| !is_true(&live, name))
-        .map(|name| {
-            let all = live["status"]["conditions"].as_array().into_iter().flatten();
-            let said = all
-                .filter(|one| one["type"] == **name)
-                .map(|one| text(one, &["message"]))
-                .collect::<String>();
-            if said.is_empty() { format!("`{name}`") } else { format!("`{name}` ({said})") }
-        })
-        .collect();
-    Err(Error::transient(format!("{place} is there, and not yet {}", missing.join(", "))))
-}
-
-/// Waits until an object is gone that is being deleted; who holds it back is told.
-pub(super) async fn gone(looking: &Looking, place: &Place<'_>, uid: &str) -> Result<(), Error> {
-    let mut held = Vec::new();
-    for _ in 0..LOOKS {
-        let Some(live) = looking.get(place).await? else { return Ok(()) };
-        // Somebody made another of the same name.
-        if !uid.is_empty() && text(&live, &["metadata", "uid"]) != uid {
-            return Ok(());
-        }
-        held = finalizers(&live);
-        tokio::time::sleep(PAUSE).await;
-    }
-    if held.is_empty() {
-        return Err(Error::transient(format!("{place} is being deleted, and still there")));
-    }
-    let error = Error::transient(format!(
-        "{place} is being deleted, and the finalizer `{}` holds it",
-        held.join("`, `")
-    ));
-    Err(error.help("whoever set the finalizer has to finish its work; if it is gone for good, remove the finalizer by hand"))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn wish(json: Json) -> Manifest {
+    fn wish(json: &Json) -> Manifest {
         Manifest {
-            manifest: Some(to_value(&json)),
+            manifest: Some(to_value(json)),
             namespace: None,
             force: false,
             conditions: vec!["b".into(), "a".into()],
+            timeout: "5m".into(),
             api_version: None,
             kind: None,
             name: None,
@@ -408,7 +369,7 @@ mod tests {
 
     #[test]
     fn a_manifest_says_which_object_it_is() {
-        let mut secret = wish(json!({
+        let mut secret = wish(&json!({
             "apiVersion": "v1", "kind": "Secret", "metadata": { "name": "a", "namespace": "ci" }, "stringData": { "x": "y" },
         }));
         secret.normalize().unwrap();
@@ -437,10 +398,10 @@ mod tests {
                 "`status`",
             ),
         ] {
-            let misfit = wish(json).normalize().unwrap_err();
+            let misfit = wish(&json).normalize().unwrap_err();
             assert!(misfit.attribute == "manifest" && misfit.message.contains(expected), "{misfit}");
         }
-        let mut elsewhere = wish(object(json!({ "name": "a", "namespace": "x" })));
+        let mut elsewhere = wish(&object(json!({ "name": "a", "namespace": "x" })));
         elsewhere.namespace = Some("y".into());
         assert_eq!(elsewhere.normalize().unwrap_err().attribute, "namespace");
     }

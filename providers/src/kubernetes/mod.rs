@@ -2,7 +2,7 @@
 //!
 //! 1. [`settings`]: which cluster, and as whom; [`client`]: the two sides of its API; [`refusal`]: what its errors mean
 //! 2. [`json`]: objects as values; [`owned`]: which of their fields are ours, and what is in them
-//! 3. [`account`]: accounts with a token, which several kinds make; [`drain`]: how a Node is emptied
+//! 3. [`account`]: accounts with a token, which several kinds make; [`drain`]: how a Node is emptied; [`wait`]: until it is so
 //! 4. kinds and data, one file each
 
 use std::collections::BTreeMap;
@@ -28,6 +28,7 @@ mod owned;
 mod refusal;
 mod settings;
 mod stuck_pods;
+mod wait;
 
 pub use client::{Acting, Looking};
 pub use settings::Settings;

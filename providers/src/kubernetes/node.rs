@@ -11,9 +11,9 @@ use serde_json::{Value as Json, json};
 
 use super::client::{self, Acting, Looking};
 use super::drain::{cordon, drain};
-use super::json::{text, texts};
-use super::manifest::gone;
-use super::owned::owned;
+use super::json::{metadata, text};
+use super::owned;
+use super::wait::{PATIENCE, gone};
 
 /// How often it is looked whether the agent made it ready, and with which pause.
 const LOOKS: usize = 30;
@@ -205,9 +205,8 @@ impl ApiKind for Node {
                 if let Some(error) = self.other_machine(&node) {
                     return Err(error);
                 }
-                let wish = json!({
-                    "apiVersion": "v1", "kind": "Node", "metadata": { "name": self.name, "labels": self.labels },
-                });
+                let mut wish = json!({ "apiVersion": "v1", "kind": "Node" });
+                wish["metadata"] = metadata(&self.name, &self.labels);
                 writer.apply(&place, &wish, true).await.map_err(Error::from)?;
                 if let Some(id) =
                     self.provider_id.as_ref().filter(|_| text(&node, &["spec", "providerID"]).is_empty())
@@ -243,7 +242,7 @@ impl ApiKind for Node {
             Ok(()) => {}
         }
         writer.delete(&place, &uid).await?;
-        gone(&writer.looking, &place, &uid).await
+        gone(&writer.looking, &place, &uid, PATIENCE).await
     }
 
     const REHEARSES: bool = true;
@@ -271,16 +270,12 @@ async fn observe(reader: &Looking, at: At<Node>) -> Result<Option<Node>, Error> 
         },
     };
     let Some((node, pulse)) = asked.see(reader).await? else { return Ok(None) };
-    let there = texts(&node["metadata"]["labels"]);
-    let ours =
-        owned(&node, &reader.manager).map(|ours| texts(&ours["metadata"]["labels"])).unwrap_or_default();
-    let is_ours = |name: &String| ours.contains_key(name) || asked.labels.contains_key(name);
     let addresses = node["status"]["addresses"].as_array().into_iter().flatten();
     let addresses =
         addresses.map(|one| (text(one, &["type"]).to_owned(), text(one, &["address"]).to_owned()));
     Ok(Some(Node {
         provider_id: Some(text(&node, &["spec", "providerID"]).to_owned()).filter(|id| !id.is_empty()),
-        labels: there.into_iter().filter(|(name, _)| is_ours(name)).collect(),
+        labels: owned::labels(&node, &reader.manager, &asked.labels),
         ready: asked.ready && asked.is_good(&pulse),
         addresses: Some(addresses.collect()),
         uid: Some(text(&node, &["metadata", "uid"]).to_owned()),

@@ -9,8 +9,9 @@ use futures_util::future::join_all;
 
 use super::account::{Account, Found};
 use super::client::{self, Acting, Looking};
-use super::json::{text, texts};
-use super::manifest::gone;
+use super::json::texts;
+use super::owned;
+use super::wait::{PATIENCE, gone};
 
 /// The account of an agent, such as that of a Mac, with a token that lasts and a role: yields its kubeconfig.
 ///
@@ -73,12 +74,12 @@ impl NodeIdentity {
 
     fn found(self, looking: &Looking, account: &Account, found: &Found) -> NodeIdentity {
         let labels = |object: &Option<serde_json::Value>| {
-            object.as_ref().map(|object| texts(&object["metadata"]["labels"]))
+            object.as_ref().map(|object| owned::labels(object, &looking.manager, &self.labels))
         };
         // All three should have them: whoever differs is told.
         let all = [labels(&found.account), labels(&found.secret), labels(&found.binding)];
         let odd = all.into_iter().flatten().find(|labels| *labels != self.labels);
-        let credentials = found.credentials();
+        let credentials = found.credentials(looking);
         let server = self.server.clone().unwrap_or_else(|| looking.server.to_string());
         NodeIdentity {
             namespace: Some(account.namespace.clone()),
@@ -117,7 +118,7 @@ impl ApiKind for NodeIdentity {
         let Some(node) = &observed.node else { return Ok(()) };
         let place = client::Resource::core("Node", "nodes", false).one("", node);
         writer.delete(&place, "").await?;
-        gone(&writer.looking, &place, "").await
+        gone(&writer.looking, &place, "", PATIENCE).await
     }
 }
 
@@ -145,10 +146,6 @@ async fn observe(reader: &Looking, at: At<NodeIdentity>) -> Result<Option<NodeId
     let found = account.find(reader).await?;
     if found.is_nothing() {
         return Ok(None);
-    }
-    let being_deleted = [&found.account, &found.secret].into_iter().flatten();
-    if being_deleted.into_iter().any(|object| !text(object, &["metadata", "deletionTimestamp"]).is_empty()) {
-        return Err(Error::transient(format!("the account `{}` is being deleted", account.name)));
     }
     Ok(Some(asked.found(reader, &account, &found)))
 }

@@ -4,7 +4,11 @@
 //! there is compared with what an apply of the same wish would make of it, and shown in the words of the wish where both
 //! are the same.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Map, Value as Json};
+
+use super::json::texts;
 
 /// The fields by which an item of a list is known, the first that it has.
 const KEYS: [&str; 7] = ["name", "type", "key", "port", "containerPort", "mountPath", "uid"];
@@ -57,21 +61,57 @@ fn items(wish: &[Json], made: &[Json], live: &[Json]) -> Vec<Json> {
         let live = known(wish, live)?;
         Some(known(wish, made).map_or_else(|| live.clone(), |made| seen(wish, &made, &live)))
     };
-    wish.iter().filter_map(item).collect()
+    let is_going = |live: &&Json| {
+        !made.iter().any(|made| made == *live || (key(made).is_some() && key(made) == key(live)))
+    };
+    let going = live.iter().filter(is_going).cloned();
+    wish.iter().filter_map(item).chain(going).collect()
 }
 
 fn key(item: &Json) -> Option<(&'static str, &Json)> {
     KEYS.iter().find_map(|name| Some((*name, item.get(*name)?)))
 }
 
+/// Adds what is there and would go if the wish were applied: it was applied once and is not wished any more, or somebody
+/// put it into what is ours as a whole.
+pub(super) fn add_what_would_go(seen: &mut Json, made: &Json, live: &Json) {
+    let (Json::Object(seen), Json::Object(made), Json::Object(live)) = (seen, made, live) else { return };
+    for (name, live) in live {
+        match (seen.get_mut(name), made.get(name)) {
+            (Some(seen), Some(made)) => add_what_would_go(seen, made, live),
+            (None, None) => {
+                seen.insert(name.clone(), live.clone());
+            }
+            _ => {}
+        }
+    }
+}
+
+/// The labels of an object that are ours: those that we applied, and those that are wished.
+pub(super) fn labels(
+    live: &Json,
+    manager: &str,
+    wished: &BTreeMap<String, String>,
+) -> BTreeMap<String, String> {
+    let applied = applied(live, manager).map(|fields| &fields["f:metadata"]["f:labels"]);
+    let is_ours = |name: &String| {
+        wished.contains_key(name) || applied.is_some_and(|fields| !fields[format!("f:{name}")].is_null())
+    };
+    texts(&live["metadata"]["labels"]).into_iter().filter(|(name, _)| is_ours(name)).collect()
+}
+
 /// What a manager owns of an object by applying, as it is there; nothing if it owns nothing.
 pub(super) fn owned(live: &Json, manager: &str) -> Option<Json> {
+    Some(of_fields(applied(live, manager)?.as_object()?, live))
+}
+
+/// The fields that a manager owns by applying, as the server writes them.
+fn applied<'j>(live: &'j Json, manager: &str) -> Option<&'j Json> {
     let entries = live["metadata"]["managedFields"].as_array()?;
     let is_ours = |entry: &&Json| {
         entry["manager"] == manager && entry["operation"] == "Apply" && entry["subresource"].is_null()
     };
-    let fields = &entries.iter().find(is_ours)?["fieldsV1"];
-    Some(of_fields(fields.as_object()?, live))
+    Some(&entries.iter().find(is_ours)?["fieldsV1"])
 }
 
 fn of_fields(fields: &Map<String, Json>, live: &Json) -> Json {
@@ -173,6 +213,13 @@ mod tests {
                 json!([{ "port": 80 }, { "port": 22, "protocol": "UDP" }]),
                 json!([{ "port": 22 }]),
             ),
+            // One of ours is not wished any more, and others have theirs.
+            (
+                json!([{ "port": 22 }]),
+                json!([{ "port": 443 }, { "port": 22 }]),
+                json!([{ "port": 443 }, { "port": 22 }, { "port": 80 }]),
+                json!([{ "port": 22 }, { "port": 80 }]),
+            ),
             // The list is ours as a whole.
             (json!(["a", "b"]), json!(["a", "b"]), json!(["a"]), json!(["a"])),
             (json!(["a"]), json!(["a"]), json!(["a", "x"]), json!(["a", "x"])),
@@ -186,6 +233,31 @@ mod tests {
         for (wish, made, live, expected) in cases {
             assert_eq!(seen(&wish, &made, &live), expected, "{wish} {live}");
         }
+    }
+
+    #[test]
+    fn what_an_apply_would_take_away_is_shown() {
+        let wish = json!({ "spec": { "selector": { "a": "1" } } });
+        let made = json!({ "spec": { "selector": { "a": "1" }, "x": 1 }, "status": {}, "theirs": 1 });
+        let live = json!({ "spec": { "selector": { "a": "1", "b": "2" }, "x": 1 }, "status": {}, "theirs": 1, "old": 1 });
+        let mut found = seen(&wish, &made, &live);
+        add_what_would_go(&mut found, &made, &live);
+        assert_eq!(found, json!({ "spec": { "selector": { "a": "1", "b": "2" } }, "old": 1 }));
+    }
+
+    #[test]
+    fn labels_are_ours_that_we_applied_or_wish() {
+        let live = |fields: Json| {
+            json!({ "metadata": {
+                "labels": { "a": "1", "b": "2", "c": "3" },
+                "managedFields": [{ "manager": "fleet", "operation": "Apply", "fieldsV1": fields }],
+            } })
+        };
+        let wished = BTreeMap::from([("a".to_owned(), "x".to_owned())]);
+        let names = |fields: Json| labels(&live(fields), "fleet", &wished).into_keys().collect::<Vec<_>>();
+        assert_eq!(names(json!({ "f:metadata": { "f:labels": { ".": {}, "f:b": {} } } })), ["a", "b"]);
+        // Whoever applied no labels at all owns none.
+        assert_eq!(names(json!({ "f:metadata": { "f:labels": {} } })), ["a"]);
     }
 
     #[test]

@@ -132,6 +132,10 @@ pub(super) fn of_status(doing: &str, status: &Status, header: Option<Duration>, 
         ),
         (403, _) => Refusal::Failed(Error::permanent(message).help("the cluster's own rules refuse it")),
         (422 | 400, _) => Refusal::Failed(Error::permanent(message).help("the object cannot be as it is written")),
+        // A server says so of an object whose fields are of other types, although it is none of its faults.
+        (500, _) if said.starts_with("failed to create typed patch object") => {
+            Refusal::Failed(Error::permanent(message).help("the object cannot be as it is written"))
+        }
         (429, _) => Refusal::Later(Error::transient(message).after(after.unwrap_or(PAUSE))),
         (500.., _) => Refusal::Failed(Error::transient(message).after(after.unwrap_or(PAUSE))),
         _ => Refusal::Failed(Error::permanent(message)),
@@ -268,6 +272,8 @@ mod tests {
         check(denied, "failed", None, "User \"u\" cannot list", "permission");
         let refused = json!({ "code": 403, "reason": "Forbidden", "message": "denied by policy: no" });
         check(refused, "failed", None, "denied by policy", "own rules");
+        let typed = json!({ "code": 500, "message": "failed to create typed patch object (a/b; /v1, Kind=ConfigMap): .data.a: expected string, got 1" });
+        check(typed, "failed", None, ".data.a: expected string", "written");
         check(json!({ "code": 500, "message": "oops" }), "failed", Some(2), "oops", "");
         check(json!({ "code": 503 }), "failed", Some(2), "it answered 503", "");
     }

@@ -47,7 +47,7 @@ fn what_will_not_pass_is_said_and_not_tried_again() {
         let cluster = Cluster::new(SETTINGS);
         let Some(lab) = cluster.lab() else { return };
         lab.kubernetes().fault(Fault::new(wrong.clone()).on("patch", "configmaps").always());
-        let complaint = cluster.run("apply").failed().replace('\n', " ");
+        let complaint = cluster.run("apply").complaint();
         assert!(complaint.contains(expected), "{complaint}");
         assert_eq!(writes(&cluster).len(), 1, "{wrong:?}");
         lab.kubernetes().clear_faults();
@@ -69,5 +69,52 @@ fn what_cannot_be_seen_is_neither_forgotten_nor_made_again() {
         lab.kubernetes().clear_faults();
     }
     assert_eq!(writes(&cluster), before);
+    cluster.check_converged();
+}
+
+#[test]
+fn a_watch_that_expires_is_begun_anew() {
+    // It expires at once, always; its server is gone; somebody may not watch.
+    for wrong in [Wrong::Expired, Wrong::CutBefore, Wrong::NotAdmitted("not for you".into())] {
+        let text = SETTINGS.replace("  manifest", "  timeout = \"1m\"\n  manifest");
+        let cluster = Cluster::new(
+            &text.replace("name = \"settings\"", "name = \"settings\", finalizers = [\"a.b/c\"]"),
+        );
+        let Some(lab) = cluster.lab() else { return };
+        cluster.run("apply").ok();
+        lab.kubernetes().fault(Fault::new(wrong.clone()).on("watch", "configmaps").always());
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                std::thread::sleep(std::time::Duration::from_secs(1));
+                // What was watched so far is forgotten, and then what is waited for happens.
+                lab.kubernetes().forget_changes();
+                cluster.patch("configmap", "settings", r#"{"metadata":{"finalizers":null}}"#);
+            });
+            cluster.run("destroy").ok();
+        });
+        let watches = lab.kubernetes().requests().into_iter().filter(|entry| entry.verb == "watch").count();
+        assert!(watches > 0, "{wrong:?}");
+        assert_eq!(cluster.object("configmap", "settings"), None, "{wrong:?}");
+    }
+}
+
+#[test]
+fn a_token_that_expires_in_the_middle_stops_the_rest_and_the_next_run_goes_on() {
+    let two = |name: &str| SETTINGS.replace("\"settings\"", &format!("\"{name}\""));
+    let second =
+        two("second").replace("  manifest = {", "  depends_on = [kubernetes_manifest.first]\n  manifest = {");
+    let cluster = Cluster::new(&format!("{}\n{second}", two("first")));
+    let Some(lab) = cluster.lab() else { return };
+    let mut fault = Fault::new(Wrong::Unauthorized).on("patch", "configmaps").always();
+    fault.skip = 1;
+    lab.kubernetes().fault(fault);
+    let complaint = cluster.run("apply").complaint();
+    assert!(complaint.contains("the next run goes on from there"), "{complaint}");
+    assert!(
+        cluster.object("configmap", "first").is_some() && cluster.object("configmap", "second").is_none()
+    );
+    lab.kubernetes().clear_faults();
+    assert_eq!(cluster.actions(&[]), ["create"], "only what is missing");
+    cluster.run("apply").ok();
     cluster.check_converged();
 }

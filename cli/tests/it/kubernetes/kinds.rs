@@ -226,8 +226,9 @@ fn register(cluster: &Cluster, name: &str, beat: &str) {
 
 /// An agent says something of its Node. `kubectl` of old clients changes no status, so the path is written out.
 fn pulse(cluster: &Cluster, name: &str, ready: &str, beat: &str) {
-    let node = anywhere(cluster, "default", "node", name).unwrap();
-    let mut node = node;
+    let mut node = anywhere(cluster, "default", "node", name).unwrap();
+    // Others may write at the same time.
+    node["metadata"].as_object_mut().unwrap().remove("resourceVersion");
     node["status"] = json!({
         "conditions": [{
             "type": "Ready", "status": ready, "reason": "Test", "message": "",
@@ -287,7 +288,7 @@ fn a_node_is_waited_for_labelled_and_named() {
 
     // It is another machine: told, and left alone.
     cluster.configure(&text.replace("1111-", "9999-").replace("11111111", "99999999"));
-    let complaint = cluster.site.fleet(["plan"]).failed().replace('\n', " ");
+    let complaint = cluster.site.fleet(["plan"]).complaint();
     assert!(complaint.contains("cannot be changed"), "{complaint}");
     assert_eq!(anywhere(&cluster, "default", "node", &name).unwrap()["spec"]["providerID"], id);
     cluster.configure(&text);
@@ -310,6 +311,8 @@ fn pod(cluster: &Cluster, name: &str, node: &str, metadata: &Json) {
     for (key, value) in metadata.as_object().unwrap() {
         object["metadata"][key] = value.clone();
     }
+    // A pod needs an account, which whoever keeps the namespace may not have made yet, or never makes.
+    cluster.kubectl_with(&["-n", &cluster.namespace, "create", "serviceaccount", "default"], "");
     cluster.create(&object);
 }
 
@@ -321,7 +324,7 @@ fn a_node_is_drained_before_it_goes_and_what_is_left_is_told() {
     cluster.configure(&node(&name, "  drain_timeout = \"3s\"\n"));
     cluster.run("apply").ok();
     pod(&cluster, "held", &name, &json!({ "finalizers": ["example.com/hold"] }));
-    let complaint = cluster.run("destroy").failed().replace('\n', " ");
+    let complaint = cluster.run("destroy").complaint();
     assert!(complaint.contains("held") && complaint.contains("example.com/hold"), "{complaint}");
     let kept = anywhere(&cluster, "default", "node", &name).unwrap();
     assert_eq!(kept["spec"]["unschedulable"], true, "nothing new comes");
@@ -337,16 +340,18 @@ fn labels_that_an_agent_takes_away_are_refused() {
         "any",
         "  agent_labels = [\"tuist.dev/\"]\n  labels = { \"tuist.dev/fleet\" = \"x\" }\n",
     ));
-    let complaint = cluster.site.fleet(["plan"]).failed().replace('\n', " ");
+    let complaint = cluster.site.fleet(["plan"]).complaint();
     assert!(complaint.contains("let the agent set it"), "{complaint}");
 }
 
 #[test]
 fn pods_that_nobody_lets_go_are_found_and_set_free() {
     let cluster = Cluster::new("");
-    let (name, finalizer) = (cluster.namespace.clone(), "example.com/vm-cleanup");
+    let name = cluster.namespace.clone();
+    // Others in the same cluster are not set free.
+    let finalizer = format!("example.com/vm-cleanup-of-{name}");
     register(&cluster, &name, FRESH);
-    pod(&cluster, "stuck", &name, &json!({ "finalizers": [finalizer, "example.com/other"] }));
+    pod(&cluster, "stuck", &name, &json!({ "finalizers": [&finalizer, "example.com/other"] }));
     pod(&cluster, "fine", &name, &json!({}));
     let text = format!(
         "resource \"kubernetes_stuck_pods\" \"vms\" {{\n  finalizer = \"{finalizer}\"\n  after = \"0s\"\n}}\n"
@@ -420,14 +425,14 @@ fn a_missing_permission_is_told_with_who_may_not_do_what() {
         "resource \"kubernetes_manifest\" \"a\" {\n  manifest = {\n    apiVersion = \"v1\"\n    kind = \"ConfigMap\"\n    \
          metadata = { name = \"a\" }\n  }\n}\n",
     );
-    let complaint = cluster.site.fleet(["plan"]).failed().replace('\n', " ");
+    let complaint = cluster.site.fleet(["plan"]).complaint();
     let who = format!("system:serviceaccount:{name}:weak");
     assert!(complaint.contains(&who) && complaint.contains("configmaps"), "{complaint}");
     assert!(!complaint.contains(&token), "{complaint}");
     // A token that is good no more.
     config["users"][0]["user"] = json!({ "token": "not-a-token" });
     cluster.site.write("kubeconfig", &config.to_string());
-    let complaint = cluster.site.fleet(["plan"]).failed().replace('\n', " ");
+    let complaint = cluster.site.fleet(["plan"]).complaint();
     assert!(complaint.contains("expired"), "{complaint}");
     cluster.site.write("kubeconfig", &admin);
 }

@@ -54,7 +54,7 @@ fn a_field_that_somebody_else_took_is_a_conflict_that_names_them() {
         } else {
             &["apply", "--auto-approve"]
         });
-        let complaint = ran.failed().replace('\n', " ");
+        let complaint = ran.complaint();
         assert!(complaint.contains("would be refused") && complaint.contains(".data.a"), "{complaint}");
         assert!(complaint.contains("kubectl"), "{complaint}");
     }
@@ -118,6 +118,15 @@ fn another_name_is_another_object() {
     cluster.check_converged();
 }
 
+/// Applies an object behind our back.
+fn apply_as(cluster: &Cluster, manager: &str, object: &Json) {
+    let manager = format!("--field-manager={manager}");
+    let words =
+        ["-n", &*cluster.namespace, "apply", "--server-side", "--validate=false", &manager, "-f", "-"];
+    let applied = cluster.kubectl_with(&words, &object.to_string());
+    assert!(applied.status.success(), "{}", super::text(&applied.stderr));
+}
+
 #[test]
 fn defaults_and_merged_lists_are_no_differences() {
     let text = "resource \"kubernetes_manifest\" \"web\" {\n  manifest = {\n    apiVersion = \"v1\"\n    kind = \"Service\"\n    \
@@ -132,55 +141,125 @@ fn defaults_and_merged_lists_are_no_differences() {
         "apiVersion": "v1", "kind": "Service", "metadata": { "name": "web" },
         "spec": { "ports": [{ "name": "https", "port": 443, "protocol": "TCP" }] },
     });
-    let words = [
-        "-n",
-        &*cluster.namespace,
-        "apply",
-        "--server-side",
-        "--validate=false",
-        "--field-manager=theirs",
-        "-f",
-        "-",
-    ];
-    let applied = cluster.kubectl_with(&words, &theirs.to_string());
-    assert!(applied.status.success(), "{}", super::text(&applied.stderr));
+    apply_as(&cluster, "theirs", &theirs);
     assert_eq!(cluster.object("service", "web").unwrap()["spec"]["ports"].as_array().unwrap().len(), 2);
     cluster.check_converged();
 }
 
 #[test]
 fn a_finalizer_that_blocks_is_named_and_the_next_run_goes_on() {
-    let held = settings("{ a = \"1\" }", "").replace(
+    let held = settings("{ a = \"1\" }", "  timeout = \"2s\"\n").replace(
         "metadata = { name = \"settings\" }",
         "metadata = { name = \"settings\", finalizers = [\"example.com/hold\"] }",
     );
     let cluster = Cluster::new(&held);
     cluster.run("apply").ok();
-    let complaint = cluster.site.fleet(["destroy", "--auto-approve", "--step-timeout", "4s"]).failed();
-    assert!(complaint.contains("settings"), "{complaint}");
-    let object = cluster.object("configmap", "settings").unwrap();
-    assert!(!object["metadata"]["deletionTimestamp"].is_null());
-    // What is being deleted is not taken for what is wished.
+    let check_named = |command: &str| {
+        let complaint = cluster.run(command).complaint();
+        assert!(complaint.contains("the finalizer `example.com/hold` holds it"), "{complaint}");
+        let object = cluster.object("configmap", "settings").unwrap();
+        assert!(!object["metadata"]["deletionTimestamp"].is_null());
+    };
+    check_named("destroy");
+    // What is being deleted is not taken for what is wished, and nothing is made of it before it is gone.
     assert_eq!(cluster.actions(&[]), ["update"]);
+    check_named("apply");
     cluster.patch("configmap", "settings", r#"{"metadata":{"finalizers":null}}"#);
     cluster.run("destroy").ok();
     assert_eq!(cluster.object("configmap", "settings"), None);
 }
 
+/// Says something of a Service, as whoever keeps it does.
+fn check(cluster: &Cluster, status: &str) {
+    let mut service = cluster.object("service", "web").unwrap();
+    service["metadata"].as_object_mut().unwrap().remove("resourceVersion");
+    service["status"]["conditions"] = json!([{
+        "type": "example.com/Checked", "status": status, "reason": "Test", "message": "somebody looks at it",
+        "lastTransitionTime": "2026-01-01T00:00:00Z",
+    }]);
+    let path = format!("/api/v1/namespaces/{}/services/web/status", cluster.namespace);
+    let ran = cluster.kubectl_with(&["replace", "--raw", &path, "-f", "-"], &service.to_string());
+    assert!(ran.status.success(), "{}", super::text(&ran.stderr));
+}
+
 #[test]
 fn conditions_are_waited_for() {
-    let text = "resource \"kubernetes_manifest\" \"web\" {\n  conditions = [\"Available\"]\n  manifest = {\n    apiVersion = \"apps/v1\"\n    \
-                kind = \"Deployment\"\n    metadata = { name = \"web\" }\n    spec = {\n      replicas = 0\n      \
-                selector = { matchLabels = { app = \"web\" } }\n      template = {\n        metadata = { labels = { app = \"web\" } }\n        \
-                spec = { containers = [{ name = \"web\", image = \"example.com/web\" }] }\n      }\n    }\n  }\n}\n";
+    let text = "resource \"kubernetes_manifest\" \"web\" {\n  conditions = [\"example.com/Checked\"]\n  timeout = \"3s\"\n  manifest = {\n    \
+                apiVersion = \"v1\"\n    kind = \"Service\"\n    metadata = { name = \"web\" }\n    \
+                spec = { type = \"ExternalName\", externalName = \"web.example.com\" }\n  }\n}\n";
     let cluster = Cluster::new(text);
-    cluster.run("apply").ok();
-    let web = cluster.object("deployment", "web").unwrap();
-    let conditions = web["status"]["conditions"].as_array().unwrap();
-    assert!(conditions.iter().any(|one| one["type"] == "Available" && one["status"] == "True"));
+    let complaint = cluster.run("apply").complaint();
+    assert!(complaint.contains("not yet `example.com/Checked`"), "{complaint}");
+    check(&cluster, "False");
+    assert_eq!(cluster.changes(), ["conditions"]);
+    let complaint = cluster.run("apply").complaint();
+    assert!(complaint.contains("(somebody looks at it)"), "{complaint}");
+    // Somebody says so while it is waited for.
+    cluster.configure(&text.replace("\"3s\"", "\"1m\""));
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            std::thread::sleep(std::time::Duration::from_secs(1));
+            check(&cluster, "True");
+        });
+        cluster.run("apply").ok();
+    });
     cluster.check_converged();
     cluster.run("destroy").ok();
-    assert_eq!(cluster.object("deployment", "web"), None);
+    assert_eq!(cluster.object("service", "web"), None);
+}
+
+#[test]
+fn a_port_that_is_not_wished_any_more_goes_and_that_of_others_stays() {
+    let text = |ports: &str| {
+        format!(
+            "resource \"kubernetes_manifest\" \"web\" {{\n  manifest = {{\n    apiVersion = \"v1\"\n    kind = \"Service\"\n    \
+             metadata = {{ name = \"web\" }}\n    spec = {{ selector = {{ app = \"web\" }}, ports = [{ports}] }}\n  }}\n}}\n"
+        )
+    };
+    let (http, ssh) = ("{ name = \"http\", port = 80 }", "{ name = \"ssh\", port = 22 }");
+    let cluster = Cluster::new(&text(&format!("{http}, {ssh}")));
+    cluster.run("apply").ok();
+    let theirs = json!({
+        "apiVersion": "v1", "kind": "Service", "metadata": { "name": "web" },
+        "spec": { "ports": [{ "name": "https", "port": 443, "protocol": "TCP" }] },
+    });
+    apply_as(&cluster, "theirs", &theirs);
+    cluster.check_converged();
+    cluster.configure(&text(http));
+    assert_eq!(cluster.changes(), ["manifest"]);
+    cluster.run("apply").ok();
+    let mut ports: Vec<i64> = cluster.object("service", "web").unwrap()["spec"]["ports"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter_map(|port| port["port"].as_i64())
+        .collect();
+    ports.sort_unstable();
+    assert_eq!(ports, [80, 443]);
+    cluster.check_converged();
+}
+
+#[test]
+fn what_spans_the_cluster_is_in_no_namespace() {
+    let cluster = Cluster::new("");
+    let text = format!(
+        "resource \"kubernetes_manifest\" \"role\" {{\n  manifest = {{\n    apiVersion = \"rbac.authorization.k8s.io/v1\"\n    \
+         kind = \"ClusterRole\"\n    metadata = {{ name = \"{}\" }}\n    \
+         rules = [{{ apiGroups = [\"\"], resources = [\"nodes\"], verbs = [\"get\"] }}]\n  }}\n}}\n",
+        cluster.namespace
+    );
+    cluster.configure(&text.replace("  manifest", "  namespace = \"default\"\n  manifest"));
+    let complaint = cluster.site.fleet(["plan"]).complaint();
+    assert!(complaint.contains("is in no namespace"), "{complaint}");
+    cluster.configure(&text);
+    cluster.run("apply").ok();
+    // Where other objects are is nothing to it.
+    cluster.provider("");
+    cluster
+        .site
+        .write("cluster.fleet.hcl", "provider \"kubernetes\" {\n  kubeconfig_path = \"kubeconfig\"\n}\n");
+    cluster.check_converged();
+    cluster.run("destroy").ok();
 }
 
 #[test]
@@ -191,14 +270,14 @@ fn what_cannot_be_is_refused_with_the_reason() {
             settings("{ a = \"1\" }", "").replace("name = \"settings\"", "name = \"Not A Name\""),
             "metadata.name",
         ),
-        (settings("{ a = 1 }", ""), "data"),
+        (settings("{ a = 1 }", ""), ".data.a: expected string"),
         (settings("{}", "").replace("ConfigMap", "Nothing"), "no kind `Nothing`"),
         (settings("{}", "  namespace = \"nowhere-at-all\"\n"), "nowhere-at-all"),
     ];
     for (text, expected) in cases {
         cluster.configure(&text);
-        let complaint = cluster.site.fleet(["apply", "--auto-approve", "--step-timeout", "4s"]).failed();
-        assert!(complaint.replace('\n', " ").contains(expected), "{expected}: {complaint}");
+        let complaint = cluster.site.fleet(["apply", "--auto-approve", "--step-timeout", "4s"]).complaint();
+        assert!(complaint.contains(expected), "{expected}: {complaint}");
     }
 }
 

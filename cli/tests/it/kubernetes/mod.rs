@@ -9,10 +9,11 @@ mod kinds;
 mod kubectl;
 mod macs;
 mod manifest;
+mod tokens;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::SystemTime;
 
 use fleet_engine::schema::{Catalog, Sort};
 use fleet_lab::clock::Pace;
@@ -20,12 +21,10 @@ use fleet_lab::{Lab, Options};
 use serde_json::{Value as Json, json};
 
 use crate::support::{Ran, Site, providers};
+use tokens::Tokens;
 
 /// The known bad state that is found in a cluster.
 pub(crate) const FOUND_THERE: &str = "pods-held-by-a-lost-agent";
-
-/// Tells the namespaces of this run apart.
-static NAMESPACES: AtomicU32 = AtomicU32::new(0);
 
 /// A cluster with a namespace of its own for a test, and a directory with a configuration for it.
 pub(crate) struct Cluster {
@@ -34,6 +33,8 @@ pub(crate) struct Cluster {
     kubeconfig: PathBuf,
     /// None if it is a real cluster.
     lab: Option<Lab>,
+    /// Fills the Secrets of tokens where nobody else does.
+    tokens: Option<Tokens>,
 }
 
 impl Cluster {
@@ -52,13 +53,15 @@ impl Cluster {
                 Some(lab)
             }
         };
-        let number = NAMESPACES.fetch_add(1, Ordering::Relaxed);
-        let namespace = format!("fleet-test-{}-{number}", std::process::id());
+        // What other runs left behind in a real cluster may go on for a while.
+        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap().as_micros();
+        let namespace = format!("fleet-test-{}-{now:x}", std::process::id());
         let kubeconfig = site.path().join("kubeconfig");
-        let cluster = Cluster { site, namespace, kubeconfig, lab };
+        let mut cluster = Cluster { site, namespace, kubeconfig, lab, tokens: None };
         let own =
             json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": cluster.namespace } });
         cluster.create(&own);
+        cluster.tokens = cluster.lab.is_none().then(|| Tokens::fill(&cluster));
         cluster.provider("");
         cluster.configure(text);
         cluster
@@ -95,20 +98,7 @@ impl Cluster {
 
     /// What `kubectl` did with something on standard input.
     pub(crate) fn kubectl_with(&self, words: &[&str], input: &str) -> Output {
-        use std::io::Write as _;
-        let mut child = Command::new("kubectl")
-            .arg("--kubeconfig")
-            .arg(&self.kubeconfig)
-            .args(["--cache-dir", &self.site.path().join("kubectl-cache").display().to_string()])
-            .args(words)
-            .env("HOME", self.site.path())
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .expect("kubectl is installed: see `cargo xtask test`");
-        child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
-        child.wait_with_output().unwrap()
+        kubectl(&self.kubeconfig, &self.site.path().join("kubectl-cache"), words, input)
     }
 
     /// Makes an object behind our back.
@@ -172,8 +162,28 @@ impl Cluster {
     }
 }
 
+/// Runs `kubectl`, which keeps what it learns in a directory.
+fn kubectl(kubeconfig: &Path, cache: &Path, words: &[&str], input: &str) -> Output {
+    use std::io::Write as _;
+    let mut child = Command::new("kubectl")
+        .arg("--kubeconfig")
+        .arg(kubeconfig)
+        .arg("--cache-dir")
+        .arg(cache)
+        .args(words)
+        .env("HOME", cache)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("kubectl is installed: see `cargo xtask test`");
+    child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
+    child.wait_with_output().unwrap()
+}
+
 impl Drop for Cluster {
     fn drop(&mut self) {
+        self.tokens = None;
         if self.lab.is_none() {
             self.kubectl_with(&["delete", "namespace", &self.namespace, "--wait=false"], "");
         }

@@ -41,7 +41,11 @@ async fn an_object_has_one_version_at_a_time() {
     assert_eq!(same.body["metadata"]["resourceVersion"], put.body["metadata"]["resourceVersion"]);
     let odd = api.merge(&path, &json!({ "data": { "k": 2 } })).await;
     assert_eq!(odd.reason(), (422, "Invalid"));
-    assert_eq!(odd.body["details"]["causes"][0]["field"], "data.k");
+    assert_eq!(odd.body["details"]["causes"][0]["field"], "patch");
+    assert_eq!(api.post(MAPS, &map("b", json!({ "k": 2 }))).await.reason(), (400, "BadRequest"));
+    let applied = api.patch(&format!("{MAPS}/b?fieldManager=x"), APPLY, &map("b", json!({ "k": 2 }))).await;
+    assert_eq!(applied.status, 500);
+    assert!(applied.body["message"].as_str().unwrap().contains(".data.k: expected string"));
     let named = api.post(MAPS, &map("Not A Name", json!({}))).await;
     assert_eq!(named.reason(), (422, "Invalid"));
     assert_eq!(api.delete(&path).await.body["status"], "Success");

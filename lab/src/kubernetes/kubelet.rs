@@ -61,7 +61,7 @@ impl Books {
             self.put(nodes, json!({ "apiVersion": "v1", "kind": "Node", "metadata": metadata, "spec": {} }))
         });
         self.amend(nodes, &node, ("tart-kubelet", false), now, |node| kubelet.tell(node, now));
-        self.renew(kubelet, now);
+        self.renew(kubelet, &node, now);
     }
 
     fn may_keep(&self, user: &User, verb: &'static str, kind: &'static Kind, name: &str) -> bool {
@@ -69,12 +69,15 @@ impl Books {
         self.authorize(user, &call).is_ok()
     }
 
-    fn renew(&mut self, kubelet: &Kubelet, now: Time) {
+    fn renew(&mut self, kubelet: &Kubelet, node: &Value, now: Time) {
         let Some(leases) = Kind::named("Lease") else { return };
         let known = self.get(leases, Some("kube-node-lease"), &kubelet.node).cloned();
         let uid = known.as_ref().and_then(|lease| lease["metadata"]["uid"].as_str()).map(str::to_owned);
         let uid = uid.unwrap_or_else(|| self.uid());
-        let metadata = json!({ "name": kubelet.node, "namespace": "kube-node-lease", "uid": uid, "creationTimestamp": stamp(now) });
+        let owner = json!({ "apiVersion": "v1", "kind": "Node", "name": kubelet.node, "uid": node["metadata"]["uid"] });
+        let metadata = json!({
+            "name": kubelet.node, "namespace": "kube-node-lease", "uid": uid, "creationTimestamp": stamp(now), "ownerReferences": [owner],
+        });
         let spec = json!({
             "holderIdentity": kubelet.node, "leaseDurationSeconds": PATIENCE.as_secs(), "renewTime": now.to_string(),
         });

@@ -7,7 +7,7 @@ use std::fs;
 use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use fleet_engine::host::reach::Secret;
 use fleet_lab::mac::archive;
@@ -96,6 +96,16 @@ impl World {
         self.rented.fleet(&words(command, "staging.vars.hcl", &[OPTIONS, more].concat()))
     }
 
+    /// Every service has what it had before, once the cluster has removed what went with something else.
+    #[track_caller]
+    fn check_views(&self, before: &Json, story: &str) {
+        let deadline = Instant::now() + Duration::from_secs(20);
+        while self.views() != *before && Instant::now() < deadline {
+            std::thread::sleep(Duration::from_millis(100));
+        }
+        assert_eq!(self.views(), *before, "{story}");
+    }
+
     /// What each service has, as JSON.
     fn views(&self) -> Json {
         let lab = &self.rented.lab;
@@ -107,14 +117,14 @@ impl World {
             get(tailscale.desk.url(), tailnet::API_KEY, &path)[what].clone()
         };
         let runners = ["orgs", "example", "actions", "runners"];
-        let mut servers: Vec<String> = lab.servers().into_iter().map(|server| server.name).collect();
-        servers.sort();
+        let servers = lab.servers();
+        let free = servers.iter().filter(|server| server.name.starts_with("pool-")).count();
         json!({
             "kubernetes": objects,
             "devices": of_tailnet("devices"),
             "keys": of_tailnet("keys").as_array().unwrap().iter().map(|key| key["id"].clone()).collect::<Vec<_>>(),
             "runners": get(github.desk.url(), github::TOKEN, &runners)["runners"],
-            "servers": servers,
+            "free": free,
         })
     }
 

@@ -22,7 +22,7 @@ fn three_fleets_come_out_of_one_pool_and_go_back() {
     check_views(&world, &nothing);
 
     world.run("destroy", &["--auto-approve"]).ok();
-    assert_eq!(world.views(), nothing, "nobody knows of the Macs any more, and the pool is full again");
+    world.check_views(&nothing, "nobody knows of the Macs any more, and the pool is full again");
     let rented = &world.rented;
     for server in rented.lab.servers() {
         assert!(!rented.root(&server).join("var/tmp/fleet/ledger").exists(), "{}", server.name);

@@ -16,6 +16,7 @@ use crate::clock::{Clock, Pace, Time};
 use crate::control::{self, Control};
 use crate::disk;
 use crate::fault::Faults;
+use crate::gate::Gate;
 use crate::kubernetes::Cluster;
 use crate::lab::{Description, Error, Options, at};
 use crate::log::Log;
@@ -37,6 +38,8 @@ pub(crate) struct Started {
     pub(crate) stop: Arc<Notify>,
     /// The other vendors.
     pub(crate) vendors: Vendors,
+    /// Where every request comes through.
+    pub(crate) gate: Gate,
 }
 
 /// The whole life of a lab, on a thread of its own.
@@ -90,14 +93,16 @@ async fn begin(options: &Options, directory: &Path) -> Result<Started, Error> {
     let durable = options.directory.is_some();
     let world = World::new(state, clock, directory.to_owned(), durable, Arc::clone(&options.factory));
     world.build_all(!resumed).await;
-    let cluster =
-        Cluster::begin(world.clock.clone(), options.seed, directory, durable).await.map_err(failed)?;
+    let gate = Gate::default();
+    let cluster = Cluster::begin(world.clock.clone(), gate.clone(), options.seed, directory, durable)
+        .await
+        .map_err(failed)?;
     if let Some(kubelets) = options.factory.kubelets() {
         cluster.keep_nodes_of(kubelets);
     }
     let api = TcpListener::bind("127.0.0.1:0").await.map_err(failed)?;
     let control = TcpListener::bind("127.0.0.1:0").await.map_err(failed)?;
-    let vendors = Vendors::open(&*options.factory, &world.clock).await.map_err(failed)?;
+    let vendors = Vendors::open(&*options.factory, &world.clock, &gate).await.map_err(failed)?;
     let url = |listener: &TcpListener| Ok(format!("http://{}", listener.local_addr()?));
     let description = Description {
         pid: std::process::id(),
@@ -116,11 +121,11 @@ async fn begin(options: &Options, directory: &Path) -> Result<Started, Error> {
     disk::replace_json(&Description::path(directory), &description).map_err(failed)?;
     let stop = Arc::new(Notify::new());
     let router = control::router(Control { world: Arc::clone(&world), stop: Arc::clone(&stop) });
-    tokio::spawn(serve(api, Arc::clone(&world)));
+    tokio::spawn(serve(api, gate.clone(), Arc::clone(&world)));
     tokio::spawn(async move { axum::serve(control, router).await });
     let driven = world.clock.clone();
     tokio::spawn(async move { driven.drive().await });
-    Ok(Started { world, cluster, vendors, description, runtime: Handle::current(), stop })
+    Ok(Started { world, cluster, vendors, gate, description, runtime: Handle::current(), stop })
 }
 
 /// A vendor with Macs that are free, and a key that they accept.

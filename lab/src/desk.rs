@@ -15,6 +15,7 @@ use serde_json::Value;
 use tokio::net::TcpListener;
 
 use crate::clock::{Clock, Time};
+use crate::gate::Gate;
 use crate::http;
 
 /// What a vendor knows, and how it answers.
@@ -190,11 +191,11 @@ impl Reply {
 
 impl Desk {
     /// Answers at an address of its own from now on.
-    pub(crate) async fn open(books: impl Books, clock: Clock) -> io::Result<Desk> {
+    pub(crate) async fn open(books: impl Books, clock: Clock, gate: Gate) -> io::Result<Desk> {
         let listener = TcpListener::bind("127.0.0.1:0").await?;
         let desk = Desk { url: format!("http://{}", listener.local_addr()?), notes: Arc::default() };
         let served = desk.clone();
-        tokio::spawn(http::serve(listener, move |request| {
+        tokio::spawn(http::serve(listener, gate, move |request| {
             let (desk, books, clock) = (served.clone(), books.clone(), clock.clone());
             async move {
                 let _busy = clock.busy();

@@ -18,6 +18,7 @@ use crate::begin::{Started, live, token};
 use crate::clock::{Clock, Pace, Time};
 use crate::control::ServerEdit;
 use crate::fault::{Fault, Set};
+use crate::gate::Gate;
 use crate::kubernetes::Cluster;
 use crate::log::Entry;
 use crate::machine::{Factory, NoMachines};
@@ -125,6 +126,7 @@ pub struct Lab {
     world: Arc<World>,
     cluster: Cluster,
     vendors: Vendors,
+    gate: Gate,
     description: Description,
     runtime: Handle,
     stop: Arc<Notify>,
@@ -163,9 +165,9 @@ impl Lab {
         let outcome = has_started
             .recv()
             .unwrap_or_else(|_| Err(at(&place, io::Error::other("it ended while it began"))));
-        let Started { world, cluster, vendors, description, runtime, stop } = outcome?;
+        let Started { world, cluster, vendors, gate, description, runtime, stop } = outcome?;
         let (end, thread) = (Some(end), Some(thread));
-        Ok(Lab { world, cluster, vendors, description, runtime, stop, end, thread, temporary })
+        Ok(Lab { world, cluster, vendors, gate, description, runtime, stop, end, thread, temporary })
     }
 
     /// How to reach it.
@@ -178,6 +180,12 @@ impl Lab {
     #[must_use]
     pub fn api_url(&self) -> &str {
         &self.description.api_url
+    }
+
+    /// Where every request comes through.
+    #[must_use]
+    pub fn gate(&self) -> &Gate {
+        &self.gate
     }
 
     /// The vendors beside the one that rents machines out.

@@ -9,7 +9,7 @@
 //! 6. [`runners`]: who runs jobs for GitHub, shared by all Macs; [`github`]: the API that shows them; [`vault`]: secrets. They are
 //!    [`vendors`], each behind a [`desk`]
 //! 7. [`kubernetes`]: the API server of a cluster
-//! 8. [`fault`]: what goes wrong on purpose; [`log`]: every request that came
+//! 8. [`gate`]: where every request comes through; [`fault`]: what goes wrong on purpose; [`log`]: every request that came
 //! 9. `control.rs`: the lab's own address, and [`Remote`], its client; `http.rs`, `disk.rs`
 
 mod begin;
@@ -18,6 +18,7 @@ mod control;
 pub mod desk;
 mod disk;
 pub mod fault;
+pub mod gate;
 pub mod github;
 mod http;
 pub mod kubernetes;

@@ -6,6 +6,7 @@ use axum::body::{Body, Bytes};
 use axum::http::{Request as HttpRequest, Response, header};
 use tokio::net::TcpListener;
 
+use crate::gate::Gate;
 use crate::http;
 use crate::world::{Reply, Request, World};
 
@@ -13,8 +14,8 @@ use crate::world::{Reply, Request, World};
 const GATEWAY: &str = "Scaleway API Gateway (fleet-lab)";
 
 /// Answers the vendor's requests for ever.
-pub(crate) async fn serve(listener: TcpListener, world: Arc<World>) {
-    http::serve(listener, move |request| {
+pub(crate) async fn serve(listener: TcpListener, gate: Gate, world: Arc<World>) {
+    http::serve(listener, gate, move |request| {
         let world = Arc::clone(&world);
         async move { answer(&world, &request).await }
     })

@@ -4,6 +4,7 @@ use std::io;
 
 use crate::clock::Clock;
 use crate::desk::{Books, Desk};
+use crate::gate::Gate;
 use crate::github::{self, Github};
 use crate::machine::Factory;
 use crate::tailnet::{self, Console};
@@ -30,8 +31,8 @@ pub struct Vendors {
 }
 
 impl<B: Books> Vendor<B> {
-    async fn open(books: B, clock: &Clock) -> io::Result<Vendor<B>> {
-        Ok(Vendor { desk: Desk::open(books.clone(), clock.clone()).await?, books })
+    async fn open(books: B, clock: &Clock, gate: &Gate) -> io::Result<Vendor<B>> {
+        Ok(Vendor { desk: Desk::open(books.clone(), clock.clone(), gate.clone()).await?, books })
     }
 }
 
@@ -41,11 +42,11 @@ impl Vendors {
     /// # Errors
     ///
     /// If nothing can listen on this machine.
-    pub async fn open(factory: &dyn Factory, clock: &Clock) -> io::Result<Vendors> {
+    pub async fn open(factory: &dyn Factory, clock: &Clock, gate: &Gate) -> io::Result<Vendors> {
         Ok(Vendors {
-            github: Vendor::open(Github::new(factory.runners()), clock).await?,
-            tailscale: Vendor::open(Console::new(factory.tailnet()), clock).await?,
-            vault: Vendor::open(Vault::default(), clock).await?,
+            github: Vendor::open(Github::new(factory.runners()), clock, gate).await?,
+            tailscale: Vendor::open(Console::new(factory.tailnet()), clock, gate).await?,
+            vault: Vendor::open(Vault::default(), clock, gate).await?,
         })
     }
 

@@ -50,6 +50,7 @@ pub use kubelet::{Kubelet, Kubelets};
 
 use crate::clock::{Clock, Time};
 use crate::disk;
+use crate::gate::Gate;
 use access::{Bearer, MASTERS};
 use books::{Books, stamp};
 use fault::Faults;
@@ -117,6 +118,7 @@ impl Cluster {
     /// Begins a cluster, or goes on with the one that was written down in a directory.
     pub(crate) async fn begin(
         clock: Clock,
+        gate: Gate,
         seed: u64,
         directory: &Path,
         durable: bool,
@@ -150,7 +152,7 @@ impl Cluster {
         };
         disk::replace(&Cluster::kubeconfig_in(directory), cluster.kubeconfig().as_bytes())?;
         cluster.tend_at(cluster.inside.clock.time().after(LAG));
-        tokio::spawn(serve::serve(listener, identity.acceptor, cluster.clone()));
+        tokio::spawn(serve::serve(listener, identity.acceptor, gate, cluster.clone()));
         Ok(cluster)
     }
 

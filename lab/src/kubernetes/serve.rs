@@ -12,6 +12,7 @@ use super::refusal::Refusal;
 use super::route::{Asked, Call, Request, understand};
 use super::watch::Watch;
 use super::{Cluster, Entry, discovery, locked};
+use crate::gate::Gate;
 use crate::http;
 
 /// What is sent back.
@@ -23,8 +24,8 @@ enum Reply {
 }
 
 /// Answers requests for ever.
-pub(super) async fn serve(listener: TcpListener, acceptor: TlsAcceptor, cluster: Cluster) {
-    http::serve_tls(listener, acceptor, move |request| {
+pub(super) async fn serve(listener: TcpListener, acceptor: TlsAcceptor, gate: Gate, cluster: Cluster) {
+    http::serve_tls(listener, acceptor, gate, move |request| {
         let cluster = cluster.clone();
         async move { answer(&cluster, &request) }
     })

@@ -8,6 +8,7 @@ use std::process::{Command, Output};
 use std::sync::Arc;
 
 use fleet_lab::clock::{Clock, Pace, Time};
+use fleet_lab::gate::Gate;
 use fleet_lab::mac::{Mac, Macs};
 use fleet_lab::machine::{Blueprint, Install, Machine};
 use fleet_lab::runners::Runners;
@@ -150,7 +151,7 @@ impl Minis {
 
     /// The vendors beside them: GitHub keeps their runners.
     pub(crate) fn vendors(&self) -> Vendors {
-        self.runtime.block_on(Vendors::open(&self.factory, &self.clock)).unwrap()
+        self.runtime.block_on(Vendors::open(&self.factory, &self.clock, &Gate::default())).unwrap()
     }
 
     /// Where something lies on the first.

@@ -1,5 +1,6 @@
 //! `examples/fleets/mac-ci`: three fleets that share one pool of rented Macs.
 
+mod crashes;
 mod whole;
 
 use std::collections::BTreeMap;
@@ -116,13 +117,16 @@ impl World {
             let path = ["api", "v2", "tailnet", "-", what];
             get(tailscale.desk.url(), tailnet::API_KEY, &path)[what].clone()
         };
+        let keys = of_tailnet("keys");
+        let good = keys.as_array().unwrap().iter().filter(|key| key["invalid"] == false);
+        let good: Vec<&Json> = good.map(|key| &key["id"]).collect();
         let runners = ["orgs", "example", "actions", "runners"];
         let servers = lab.servers();
         let free = servers.iter().filter(|server| server.name.starts_with("pool-")).count();
         json!({
             "kubernetes": objects,
             "devices": of_tailnet("devices"),
-            "keys": of_tailnet("keys").as_array().unwrap().iter().map(|key| key["id"].clone()).collect::<Vec<_>>(),
+            "keys": good,
             "runners": get(github.desk.url(), github::TOKEN, &runners)["runners"],
             "free": free,
         })

@@ -1,0 +1,148 @@
+//! fleet is killed at a call to one of the services, whatever call it is: before it has an effect, or when it had it and before
+//! fleet hears of it. The next run converges; nothing was made twice, and nothing is left when all is gone.
+
+use std::collections::BTreeMap;
+use std::process::Stdio;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use fleet_lab::gate::{Pass, When};
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::{Value as Json, json};
+
+use super::{OPTIONS, World, words};
+use crate::kills::{each, is_full, tell};
+
+/// So many lives are ended in the usual run.
+const SOME: usize = 2;
+/// What is given for an hour and made by every run that needs it.
+const ISSUED: [&str; 3] = ["/keys", "-token", "/access_tokens"];
+
+/// A call at which fleet is killed: its number in the run, and when.
+type Point = (usize, When);
+
+/// All calls of a run, one after the other; of a question that is asked again and again, the first.
+fn points(passed: &[Pass]) -> Vec<Point> {
+    let mut points = Vec::new();
+    for (index, pass) in passed.iter().enumerate() {
+        match (pass.changes(), index.checked_sub(1).map(|before| &passed[before])) {
+            (true, _) => points.extend([(index + 1, When::Before), (index + 1, When::After)]),
+            (false, Some(before)) if before == pass => {}
+            (false, _) => points.push((index + 1, When::After)),
+        }
+    }
+    points
+}
+
+/// How often each thing was made.
+fn made<'p>(passed: impl Iterator<Item = &'p Pass>) -> BTreeMap<String, usize> {
+    let mut made = BTreeMap::new();
+    let is_issued = |pass: &&Pass| ISSUED.iter().any(|issued| pass.path.ends_with(issued));
+    for pass in passed.filter(|pass| pass.method == "POST" && pass.changes() && !is_issued(pass)) {
+        *made.entry(pass.path.clone()).or_default() += 1;
+    }
+    made
+}
+
+/// What each service has of the fleets, without what differs from one world to the next.
+fn gist(views: &Json) -> Json {
+    let names = |list: &Json| -> Vec<Json> {
+        let mut names: Vec<String> =
+            list.as_array().unwrap().iter().map(|one| one["name"].to_string()).collect();
+        names.sort();
+        names.into_iter().map(Json::from).collect()
+    };
+    json!({
+        "kubernetes": views["kubernetes"], "devices": names(&views["devices"]), "runners": names(&views["runners"]),
+        "free": views["free"],
+    })
+}
+
+/// A run that nobody kills.
+struct Undisturbed {
+    apply: Vec<Pass>,
+    destroy: Vec<Pass>,
+    gist: Json,
+}
+
+impl Undisturbed {
+    fn new() -> Undisturbed {
+        let world = World::new(4);
+        let gate = world.rented.lab.gate();
+        gate.await_number(usize::MAX, When::After, || ());
+        world.run("apply", &["--auto-approve"]).ok();
+        let apply = gate.passed();
+        let gist = gist(&world.views());
+        gate.await_number(usize::MAX, When::After, || ());
+        world.run("destroy", &["--auto-approve"]).ok();
+        Undisturbed { apply, destroy: gate.passed(), gist }
+    }
+}
+
+/// Runs fleet, and kills it at a call. All calls that had an effect are told; none at the end if it was done before.
+fn killed(world: &World, command: &str, (number, when): Point) -> Vec<Pass> {
+    let gate = world.rented.lab.gate();
+    let victim = Arc::new(OnceLock::new());
+    let known = Arc::clone(&victim);
+    gate.await_number(number, when, move || {
+        kill_process(*known.wait(), Signal::KILL).unwrap();
+    });
+    let words = words(command, "staging.vars.hcl", &[OPTIONS, &["--auto-approve"]].concat());
+    let mut fleet = world.rented.site.command_with_path([]);
+    fleet.args(words);
+    fleet.envs(world.rented.environment()).stdout(Stdio::null()).stderr(Stdio::null());
+    let mut fleet = fleet.spawn().unwrap();
+    victim.set(Pid::from_child(&fleet)).unwrap();
+    fleet.wait().unwrap();
+    let mut passed = gate.passed();
+    if when == When::Before && passed.len() >= number {
+        passed.remove(number - 1);
+    }
+    gate.await_number(usize::MAX, When::After, || ());
+    passed
+}
+
+/// A life: it is made and it goes, and both times fleet is killed on the way.
+fn live(undisturbed: &Undisturbed, apply: Point, destroy: Point) {
+    let world = World::new(4);
+    let nothing = world.views();
+    let story = format!(
+        "killed at {apply:?}, {:?}, and {destroy:?}, {:?}",
+        undisturbed.apply[apply.0 - 1],
+        undisturbed.destroy[destroy.0 - 1]
+    );
+    let gate = world.rented.lab.gate();
+    let first = killed(&world, "apply", apply);
+    world.run("apply", &["--auto-approve"]).ok();
+    let second = gate.passed();
+    let again = world.run("plan", &[]).ok();
+    assert!(again.starts_with("No changes."), "{story}: {again}");
+    assert_eq!(gist(&world.views()), undisturbed.gist, "{story}");
+    assert_eq!(made(first.iter().chain(&second)), made(undisturbed.apply.iter()), "{story}: made twice");
+    let removed = second.iter().find(|pass| pass.method == "DELETE" && !pass.path.contains("/keys/"));
+    assert_eq!(removed, None, "{story}: made, and in the way");
+
+    killed(&world, "destroy", destroy);
+    world.run("destroy", &["--auto-approve"]).ok();
+    // A key that a killed run could not take back ends by itself.
+    world.rented.lab.advance(Duration::from_secs(3700));
+    world.check_views(&nothing, &story);
+}
+
+#[test]
+fn whatever_call_it_is_killed_at_the_next_run_converges() {
+    let undisturbed = Undisturbed::new();
+    let (apply, destroy) = (points(&undisturbed.apply), points(&undisturbed.destroy));
+    let all = apply.len().max(destroy.len());
+    let n_lives = if is_full() { all } else { SOME };
+    // Spread over both runs.
+    let at = |points: &[Point], life: usize| points[(2 * life + 1) * points.len() / (2 * n_lives)];
+    each(n_lives, 2, |life| live(&undisturbed, at(&apply, life), at(&destroy, life)));
+    tell(&format!(
+        "Killed at {n_lives} of {} points in {} calls of apply, and of {} in {} of destroy",
+        apply.len(),
+        undisturbed.apply.len(),
+        destroy.len(),
+        undisturbed.destroy.len()
+    ));
+}

@@ -1,4 +1,6 @@
-//! What goes wrong on purpose, in the lab alone: a real cluster cannot be told to.
+//! What goes wrong on purpose, always in the lab, whatever `FLEET_TEST_KUBECONFIG` says: a real cluster cannot be told to.
+
+use std::time::{Duration, Instant};
 
 use fleet_lab::kubernetes::{Fault, Wrong};
 
@@ -34,6 +36,25 @@ fn what_may_pass_is_tried_again() {
         assert_eq!(writes(&cluster), expected, "{wrong:?}");
         cluster.check_converged();
     }
+}
+
+#[test]
+fn a_server_that_says_when_is_not_asked_before() {
+    let cluster = Cluster::in_lab(SETTINGS);
+    cluster.server().fault(Fault::new(Wrong::TooMany(4)).on("patch", "configmaps"));
+    let begun = Instant::now();
+    cluster.run("apply").ok();
+    assert_eq!(writes(&cluster), [Some(429), Some(201)]);
+    assert!(begun.elapsed() >= Duration::from_secs(4), "{:?}", begun.elapsed());
+}
+
+#[test]
+fn a_list_that_is_forgotten_is_begun_anew() {
+    let cluster =
+        Cluster::in_lab("resource \"kubernetes_bootstrap_token\" \"join\" {\n  name = \"join\"\n}\n");
+    cluster.server().fault(Fault::new(Wrong::Expired).on("list", "secrets").times(2));
+    cluster.run("apply").ok();
+    cluster.check_converged();
 }
 
 #[test]
@@ -85,7 +106,7 @@ fn a_watch_that_expires_is_begun_anew() {
         server.fault(Fault::new(wrong.clone()).on("watch", "configmaps").always());
         std::thread::scope(|scope| {
             scope.spawn(|| {
-                std::thread::sleep(std::time::Duration::from_secs(1));
+                std::thread::sleep(Duration::from_secs(1));
                 // What was watched so far is forgotten, and then what is waited for happens.
                 server.forget_changes();
                 cluster.patch("configmap", "settings", r#"{"metadata":{"finalizers":null}}"#);

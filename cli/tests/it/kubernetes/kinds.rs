@@ -196,7 +196,7 @@ fn a_capi_connection_is_usable_and_complete() {
         cluster.kubectl(&["-n", &cluster.namespace, "delete", kind, name]);
     };
     let value = |value: &str| {
-        cluster.patch("secret", "macs-kubeconfig", &json!({ "data": { "value": value } }).to_string())
+        cluster.patch("secret", "macs-kubeconfig", &json!({ "data": { "value": value } }).to_string());
     };
     let label = r#"{"metadata":{"labels":{"cluster.x-k8s.io/cluster-name":"x"}}}"#;
     let whole = &["complete"];

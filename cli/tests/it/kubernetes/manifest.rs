@@ -38,7 +38,7 @@ fn a_field_that_somebody_else_took_is_a_conflict_that_names_them() {
         let ran = cluster.fleet(if command == "plan" { &["plan"] } else { &["apply", "--auto-approve"] });
         let complaint = ran.complaint();
         assert!(complaint.contains("would be refused") && complaint.contains(".data.a"), "{complaint}");
-        assert!(complaint.contains("kubectl"), "{complaint}");
+        assert!(complaint.contains("kubectl-patch"), "{complaint}");
     }
     assert_eq!(data(&cluster), json!({ "a": "2", "b": "1" }), "nothing was changed");
     // Whoever says so takes it over, and exactly that field is shown.
@@ -112,6 +112,21 @@ fn apply_as(cluster: &Cluster, manager: &str, object: &Json) {
         ["-n", &*cluster.namespace, "apply", "--server-side", "--validate=false", &manager, "-f", "-"];
     let applied = cluster.kubectl_with(&words, &object.to_string());
     assert!(applied.status.success(), "{}", super::text(&applied.stderr));
+}
+
+#[test]
+fn what_somebody_else_applied_is_theirs() {
+    let cluster = Cluster::new(&settings("{ a = \"1\" }", ""));
+    let theirs = |value: &str| json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": "settings" }, "data": { "a": value } });
+    apply_as(&cluster, "their-controller", &theirs("2"));
+    let complaint = cluster.run("apply").complaint();
+    assert!(complaint.contains("`.data.a`: conflict with \"their-controller\""), "{complaint}");
+    assert!(complaint.contains("`force = true`"), "{complaint}");
+    assert_eq!(data(&cluster), json!({ "a": "2" }));
+    // Two who want the same are at peace.
+    apply_as(&cluster, "their-controller", &theirs("1"));
+    cluster.run("apply").ok();
+    cluster.check_converged();
 }
 
 #[test]

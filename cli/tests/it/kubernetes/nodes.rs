@@ -3,9 +3,11 @@
 use std::fs;
 use std::time::Duration;
 
+use fleet_engine::schema::Sort;
 use serde_json::{Value as Json, json};
 
-use super::{Cluster, FOUND_THERE};
+use super::laws::{check_drift, everything};
+use super::{Cluster, FOUND_THERE, example};
 
 /// A Node as an agent keeps it, made by hand: in a real cluster no Mac is at hand.
 fn register(cluster: &Cluster, name: &str, beat: &str) {
@@ -47,16 +49,17 @@ fn a_node_is_waited_for_labelled_and_named() {
     let cluster = Cluster::new("");
     let name = cluster.namespace.clone();
     let id = "scaleway://apple-silicon/fr-par-1/11111111-2222-3333-4444-555555555555";
-    let text = node(
-        &name,
-        &format!("  labels = {{ \"example.com/fleet\" = \"runners\" }}\n  provider_id = \"{id}\"\n"),
-    );
+    let text = example(Sort::Resource, "kubernetes_node").replace("\"mini-0\"", &format!("\"{name}\""));
+    assert!(text.contains(id) && text.contains(&name), "{text}");
     cluster.configure(&text);
     assert_eq!(cluster.actions(&[]), ["create"]);
     // Nobody registers it.
     let complaint = cluster.fleet(&["apply", "--auto-approve", "--step-timeout", "3s"]).failed();
     assert!(complaint.contains("kubernetes_node.mini"), "{complaint}");
     register(&cluster, &name, FRESH);
+    let before = everything(&cluster);
+    assert_eq!(cluster.changes(), ["labels", "provider_id"]);
+    assert_eq!(everything(&cluster), before, "a plan changes nothing");
     cluster.run("apply").ok();
     let made = cluster.object("node", &name).unwrap();
     assert_eq!(made["spec"]["providerID"], id);
@@ -65,10 +68,11 @@ fn a_node_is_waited_for_labelled_and_named() {
     cluster.check_converged();
 
     // Behind our back.
-    cluster.kubectl(&["label", "node", &name, "--overwrite", "example.com/fleet=other", "theirs=x"]);
-    assert_eq!(cluster.changes(), ["labels"]);
-    cluster.run("apply").ok();
-    cluster.check_converged();
+    let label = || {
+        cluster.kubectl(&["label", "node", &name, "--overwrite", "example.com/fleet=other", "theirs=x"]);
+    };
+    check_drift(&cluster, "labels", label, &["labels"]);
+    assert_eq!(cluster.object("node", &name).unwrap()["metadata"]["labels"]["theirs"], "x");
     pulse(&cluster, &name, "False", FRESH);
     assert_eq!(cluster.changes(), ["ready"]);
     pulse(&cluster, &name, "True", OLD);
@@ -183,11 +187,13 @@ fn pods_that_nobody_lets_go_are_found_and_set_free() {
     register(&cluster, &name, FRESH);
     pod(&cluster, "stuck", &name, &json!({ "finalizers": [&finalizer, "example.com/other"] }));
     pod(&cluster, "fine", &name, &json!({}));
-    let text = format!(
-        "resource \"kubernetes_stuck_pods\" \"vms\" {{\n  finalizer = \"{finalizer}\"\n  after = \"0s\"\n}}\n"
-    );
+    let text = example(Sort::Resource, "kubernetes_stuck_pods");
+    let text = text.replace("\"example.com/vm-cleanup\"", &format!("\"{finalizer}\"\n  after = \"0s\""));
+    assert!(text.contains("after"), "{text}");
     cluster.configure(&text);
+    let before = everything(&cluster);
     cluster.run("apply").ok();
+    assert_eq!(everything(&cluster), before, "nothing is stuck yet");
     cluster.check_converged();
     cluster.kubectl(&["-n", &name, "delete", "pod", "stuck", "--wait=false", "--grace-period=0", "--force"]);
     cluster.check_converged();

@@ -70,10 +70,15 @@ impl Books {
 
     /// Whether somebody may do this.
     pub(super) fn authorize(&self, user: &User, call: &Call) -> Result<(), Refusal> {
+        self.authorize_verb(user, call, call.verb)
+    }
+
+    /// Whether somebody may do this to the same object.
+    pub(super) fn authorize_verb(&self, user: &User, call: &Call, verb: &str) -> Result<(), Refusal> {
         let resource =
             call.sub.map_or(call.kind.plural.to_owned(), |sub| format!("{}/{}", call.kind.plural, sub.name));
         let wanted = Wanted {
-            verb: call.verb,
+            verb,
             group: call.kind.group,
             resource: &resource,
             name: &call.name,
@@ -83,7 +88,7 @@ impl Books {
             return Ok(());
         }
         let place = Place { namespace: call.namespace.as_deref(), name: &call.name };
-        Err(Refusal::denied(&user.name, call.verb, call.kind, call.sub.map(|sub| sub.name), place))
+        Err(Refusal::denied(&user.name, verb, call.kind, call.sub.map(|sub| sub.name), place))
     }
 
     /// Whether somebody may see a path that is no object's. Discovery is for everybody who is known.

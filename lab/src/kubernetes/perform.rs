@@ -240,6 +240,8 @@ impl Books {
             if call.sub.is_some() {
                 return Err(Refusal::not_found(call.kind, &call.name));
             }
+            // What is not there is made, which takes more than a patch.
+            self.authorize_verb(turn.user, call, "create")?;
             let applied = wish.clone();
             let object = self.make(turn, wish, |kind, empty, object, now| {
                 let made = managed::apply(kind, empty, &applied, &by, force, now);

@@ -198,7 +198,10 @@ impl EgressService {
     fn read(&self, namespace: &str, live: &Json, manager: &str) -> EgressService {
         let annotation = |name: &str| text(live, &["metadata", "annotations", name]).to_owned();
         let ports = live["spec"]["ports"].as_array().into_iter().flatten();
-        let ports = ports.filter_map(|port| Some((text(port, &["name"]).to_owned(), port["port"].as_i64()?)));
+        let is_ours = |port: &&Json| matches!(text(port, &["protocol"]), "" | "TCP");
+        let ports = ports
+            .filter(is_ours)
+            .filter_map(|port| Some((text(port, &["name"]).to_owned(), port["port"].as_i64()?)));
         let conditions = live["status"]["conditions"].as_array().into_iter().flatten();
         let ready = conditions
             .into_iter()

@@ -239,13 +239,16 @@ impl ApiKind for Manifest {
             // What it is in may be made before it.
             Ok(_) | Err(Refusal::Gone(_) | Refusal::Later(_)) => Ok(()),
             Err(Refusal::Owned(error)) => Err(error),
-            // Whoever may not rehearse finds out when it is done.
-            Err(Refusal::Failed(error)) if error.transient || error.message.contains(" cannot patch ") => {
-                Ok(())
-            }
+            // Whoever may only look plans for somebody who may do it.
+            Err(Refusal::Failed(error)) if error.transient || is_denied(&error) => Ok(()),
             Err(Refusal::Failed(error)) => Err(error),
         }
     }
+}
+
+/// Whether a permission is missing to apply something.
+fn is_denied(error: &Error) -> bool {
+    [" cannot patch ", " cannot create "].iter().any(|verb| error.message.contains(verb))
 }
 
 async fn observe(reader: &Looking, at: At<Manifest>) -> Result<Option<Manifest>, Error> {

@@ -1,61 +1,14 @@
 //! The other kinds: the laws on their examples, and what each is for.
 
-use std::fs;
-
 use fleet_engine::schema::Sort;
 use serde_json::{Value as Json, json};
 
-use super::manifest::walk;
-use super::{Cluster, example, text};
-use crate::laws::search::Search;
-
-/// An object anywhere in the cluster; none if it is not there.
-fn anywhere(cluster: &Cluster, namespace: &str, kind: &str, name: &str) -> Option<Json> {
-    let words = ["-n", namespace, "get", kind, name, "--ignore-not-found", "-o", "json"];
-    let out = cluster.kubectl(&words);
-    (!out.trim().is_empty()).then(|| serde_json::from_str(&out).unwrap())
-}
-
-/// The text in a field of a Secret.
-fn decoded(object: &Json, field: &str) -> String {
-    use base64::Engine as _;
-    let encoded = object["data"][field].as_str().unwrap_or_default();
-    text(&base64::prelude::BASE64_STANDARD.decode(encoded).unwrap())
-}
-
-/// A kubeconfig that only tests know, from the Secret of a token: it must not be found anywhere.
-fn check_secret(cluster: &Cluster, secrets: &[&str]) {
-    let search = Search::new(secrets);
-    let ran = cluster.site.fleet(["plan", "--json", "--log", "trace"]);
-    search.check("stdout", ran.stdout.as_bytes());
-    search.check("stderr", ran.stderr.as_bytes());
-    for path in walk(cluster.site.path()) {
-        if !path.starts_with(cluster.site.path().join("kubectl-cache")) {
-            search.check(&path.display().to_string(), &fs::read(&path).unwrap());
-        }
-    }
-}
+use super::laws::{check_drift, check_laws, check_secret};
+use super::{Cluster, decoded, example};
 
 /// The names of a test are its own: clusters are shared.
 fn own(cluster: &Cluster, text: &str, name: &str) -> String {
     text.replace(&format!("\"{name}\"\n"), &format!("\"{}\"\n", cluster.namespace))
-}
-
-/// Apply, nothing to do, found again without a state, destroy, nothing left to do.
-fn check_laws(cluster: &Cluster, made: impl Fn() -> bool, found: &str) {
-    assert_eq!(cluster.actions(&[]), ["create"]);
-    assert!(!made(), "a plan makes nothing");
-    cluster.run("apply").ok();
-    assert!(made());
-    cluster.check_converged();
-    assert_eq!(cluster.run("apply").ok(), "No changes.\n");
-    fs::remove_dir_all(cluster.site.path().join(".fleet")).unwrap();
-    assert_eq!(cluster.actions(&[]), [found]);
-    cluster.run("apply").ok();
-    cluster.check_converged();
-    cluster.run("destroy").ok();
-    assert!(!made(), "it is gone");
-    assert_eq!(cluster.run("destroy").ok(), "No changes.\n");
 }
 
 #[test]
@@ -71,12 +24,12 @@ fn a_node_identity_is_an_account_with_a_token_and_a_role() {
         let parts = [
             cluster.object("serviceaccount", &name).is_some(),
             cluster.object("secret", &format!("{name}-token")).is_some(),
-            anywhere(&cluster, "default", "clusterrolebinding", &name).is_some(),
+            cluster.object("clusterrolebinding", &name).is_some(),
         ];
         assert!(parts.iter().all(|part| *part == parts[0]), "{parts:?}");
         parts[0]
     };
-    check_laws(&cluster, made, "record");
+    check_laws(&cluster, made);
 
     // The kubeconfig works, and may do what its role may.
     cluster.create(&json!({
@@ -84,13 +37,13 @@ fn a_node_identity_is_an_account_with_a_token_and_a_role() {
         "rules": [{ "apiGroups": [""], "resources": ["configmaps"], "verbs": ["get", "list"] }],
     }));
     let text = format!(
-        "resource \"kubernetes_node_identity\" \"mini\" {{\n  name = \"{name}\"\n  cluster_role = \"{name}\"\n}}\n\n\
-         resource \"core_file\" \"kubeconfig\" {{\n  path = \"given\"\n  content = kubernetes_node_identity.mini.kubeconfig\n}}\n"
+        "resource \"kubernetes_node_identity\" \"mini\" {{\n  name = \"{name}\"\n  cluster_role = \"{name}\"\n  labels = {{ team = \"ci\" }}\n}}\n\n\
+         resource \"core_file\" \"kubeconfig\" {{\n  path = \"kubectl-cache/given\"\n  content = kubernetes_node_identity.mini.kubeconfig\n}}\n"
     );
     cluster.configure(&text);
     cluster.run("apply").ok();
     cluster.check_converged();
-    let given = cluster.site.path().join("given").display().to_string();
+    let given = cluster.site.path().join("kubectl-cache/given").display().to_string();
     let as_given = |words: &[&str]| {
         let words: Vec<&str> = ["--kubeconfig", &given].iter().chain(words).copied().collect();
         cluster.kubectl_with(&words, "")
@@ -99,19 +52,25 @@ fn a_node_identity_is_an_account_with_a_token_and_a_role() {
     assert!(!as_given(&["-n", &name, "get", "secrets"]).status.success());
     // The token is nowhere but there.
     let token = decoded(&cluster.object("secret", &format!("{name}-token")).unwrap(), "token");
-    fs::rename(&given, cluster.site.path().join("kubectl-cache/given")).unwrap();
     check_secret(&cluster, &[&token]);
-    fs::rename(cluster.site.path().join("kubectl-cache/given"), &given).unwrap();
 
-    // A token that somebody deleted is made anew, and a binding, too.
-    cluster.kubectl(&["-n", &name, "delete", "secret", &format!("{name}-token")]);
-    assert!(cluster.changes().contains(&"token".to_owned()), "{:?}", cluster.changes());
-    cluster.run("apply").ok();
-    cluster.check_converged();
-    cluster.kubectl(&["delete", "clusterrolebinding", &name]);
-    assert_eq!(cluster.changes(), ["cluster_role"]);
-    cluster.run("apply").ok();
-    cluster.check_converged();
+    // What is changed behind our back is shown, and put right.
+    let token = format!("{name}-token");
+    let subjects = json!({ "subjects": [{ "kind": "ServiceAccount", "name": "other", "namespace": name }] });
+    let delete = |kind: &str, name: &str| {
+        cluster.kubectl(&["-n", &cluster.namespace, "delete", kind, name]);
+    };
+    check_drift(&cluster, "token", || delete("secret", &token), &["content", "token"]);
+    check_drift(&cluster, "account", || delete("serviceaccount", &name), &["content", "token"]);
+    check_drift(&cluster, "binding", || delete("clusterrolebinding", &name), &["cluster_role"]);
+    let bind = || cluster.patch("clusterrolebinding", &name, &subjects.to_string());
+    for kind in ["serviceaccount", "clusterrolebinding"] {
+        let label = || cluster.patch(kind, &name, r#"{"metadata":{"labels":{"team":"x"}}}"#);
+        check_drift(&cluster, kind, label, &["labels"]);
+    }
+    let label = || cluster.patch("secret", &token, r#"{"metadata":{"labels":{"team":null}}}"#);
+    check_drift(&cluster, "labels of the token", label, &["labels"]);
+    check_drift(&cluster, "another is bound", bind, &["cluster_role"]);
     // Another role takes another binding, which the same account has.
     cluster.configure(&text.replace(&format!("cluster_role = \"{name}\""), "cluster_role = \"view\""));
     assert_eq!(cluster.changes(), ["cluster_role"]);
@@ -134,7 +93,7 @@ fn a_bootstrap_token_is_made_once_and_known_to_nobody_else() {
         let list: Json = serde_json::from_str(&out).unwrap();
         list["items"].as_array().unwrap().clone()
     };
-    check_laws(&cluster, || !all().is_empty(), "record");
+    check_laws(&cluster, || !all().is_empty());
     cluster.run("apply").ok();
     let made = all();
     assert_eq!(made.len(), 1);
@@ -147,6 +106,21 @@ fn a_bootstrap_token_is_made_once_and_known_to_nobody_else() {
     cluster.run("apply").ok();
     assert_eq!(decoded(&all()[0], "token-secret"), decoded(&made[0], "token-secret"));
     cluster.check_converged();
+    let change = |patch: &str| {
+        let name = all()[0]["metadata"]["name"].as_str().unwrap().to_owned();
+        cluster.kubectl(&["-n", "kube-system", "patch", "secret", &name, "--type=merge", "-p", patch]);
+    };
+    let groups = r#"{"data":{"auth-extra-groups":"c3lzdGVtOmJvb3RzdHJhcHBlcnM6eA=="}}"#;
+    check_drift(&cluster, "groups", || change(groups), &["groups"]);
+    let description = r#"{"data":{"description":"eA=="}}"#;
+    check_drift(&cluster, "description", || change(description), &["description"]);
+    // One that has expired is made anew, and is not left behind.
+    change(r#"{"data":{"expiration":"MjAyMC0wMS0wMVQwMDowMDowMFo="}}"#);
+    assert_eq!(cluster.actions(&[]), ["create"]);
+    cluster.run("apply").ok();
+    assert_eq!(all().len(), 1);
+    assert_ne!(decoded(&all()[0], "token-secret"), decoded(&made[0], "token-secret"));
+    cluster.check_converged();
     cluster.run("destroy").ok();
     assert_eq!(all(), [] as [Json; 0]);
 }
@@ -154,7 +128,7 @@ fn a_bootstrap_token_is_made_once_and_known_to_nobody_else() {
 #[test]
 fn an_egress_service_leaves_its_destination_to_the_operator() {
     let cluster = Cluster::new(&example(Sort::Resource, "kubernetes_egress_service"));
-    check_laws(&cluster, || cluster.object("service", "mini-0").is_some(), "record");
+    check_laws(&cluster, || cluster.object("service", "mini-0").is_some());
     cluster.run("apply").ok();
     let placeholder = cluster.object("service", "mini-0").unwrap()["spec"]["externalName"].clone();
     assert!(placeholder.as_str().is_some_and(|name| !name.is_empty()));
@@ -170,12 +144,18 @@ fn an_egress_service_leaves_its_destination_to_the_operator() {
         (r#"{"metadata":{"annotations":{"tailscale.com/tailnet-fqdn":"x.y.z"}}}"#, "fqdn"),
         (r#"{"metadata":{"annotations":{"tailscale.com/proxy-group":"x"}}}"#, "proxy_group"),
         (r#"{"spec":{"ports":[{"name":"ssh","port":2222}]}}"#, "ports"),
+        (
+            r#"{"spec":{"ports":[{"name":"ssh","port":22,"protocol":"UDP"},{"name":"node-exporter","port":9100}]}}"#,
+            "ports",
+        ),
+        (r#"{"metadata":{"labels":{"team":"x"}}}"#, "labels"),
     ];
+    let labelled = example(Sort::Resource, "kubernetes_egress_service")
+        .replace("  name ", "  labels = { team = \"ci\" }\n  name ");
+    cluster.configure(&labelled);
+    cluster.run("apply").ok();
     for (patch, attribute) in cases {
-        cluster.patch("service", "mini-0", patch);
-        assert_eq!(cluster.changes(), [attribute], "{patch}");
-        cluster.run("apply").ok();
-        cluster.check_converged();
+        check_drift(&cluster, patch, || cluster.patch("service", "mini-0", patch), &[attribute]);
     }
     let kept = cluster.object("service", "mini-0").unwrap();
     assert_eq!(kept["spec"]["externalName"], "ts-mini-0.operators.svc.cluster.local");
@@ -186,7 +166,7 @@ fn an_egress_service_leaves_its_destination_to_the_operator() {
 fn a_capi_connection_is_usable_and_complete() {
     let cluster = Cluster::new("");
     cluster.configure(&example(Sort::Resource, "kubernetes_capi_connection"));
-    check_laws(&cluster, || cluster.object("secret", "macs-kubeconfig").is_some(), "record");
+    check_laws(&cluster, || cluster.object("secret", "macs-kubeconfig").is_some());
     cluster.run("apply").ok();
     let secret = cluster.object("secret", "macs-kubeconfig").unwrap();
     assert_eq!(secret["metadata"]["labels"]["cluster.x-k8s.io/cluster-name"], "macs");
@@ -208,170 +188,25 @@ fn a_capi_connection_is_usable_and_complete() {
     }
     let denied = cluster.kubectl_with(&["--kubeconfig", &path, "get", "--raw", "/api/v1/secrets"], "");
     assert!(!denied.status.success());
-    // What is taken from it is put back.
-    cluster.patch("secret", "macs-kubeconfig", r#"{"data":{"value":"eA=="}}"#);
-    assert!(cluster.changes().contains(&"complete".to_owned()), "{:?}", cluster.changes());
-    cluster.run("apply").ok();
-    cluster.check_converged();
-    cluster.run("destroy").ok();
-}
-
-/// A Node as an agent keeps it, made by hand: in a real cluster no Mac is at hand.
-fn register(cluster: &Cluster, name: &str, beat: &str) {
-    cluster.create(&json!({
-        "apiVersion": "v1", "kind": "Node", "metadata": { "name": name, "labels": { "kubernetes.io/os": "darwin" } },
-    }));
-    pulse(cluster, name, "True", beat);
-}
-
-/// An agent says something of its Node. `kubectl` of old clients changes no status, so the path is written out.
-fn pulse(cluster: &Cluster, name: &str, ready: &str, beat: &str) {
-    let mut node = anywhere(cluster, "default", "node", name).unwrap();
-    // Others may write at the same time.
-    node["metadata"].as_object_mut().unwrap().remove("resourceVersion");
-    node["status"] = json!({
-        "conditions": [{
-            "type": "Ready", "status": ready, "reason": "Test", "message": "",
-            "lastHeartbeatTime": beat, "lastTransitionTime": beat,
-        }],
-        "addresses": [{ "type": "InternalIP", "address": "10.0.0.7" }],
-    });
-    let ran = cluster.kubectl_with(
-        &["replace", "--raw", &format!("/api/v1/nodes/{name}/status"), "-f", "-"],
-        &node.to_string(),
-    );
-    assert!(ran.status.success(), "{}", super::text(&ran.stderr));
-}
-
-/// Far enough from now on that no clock of a test calls it old.
-const FRESH: &str = "2999-01-01T00:00:00Z";
-const OLD: &str = "2020-01-01T00:00:00Z";
-
-fn node(name: &str, more: &str) -> String {
-    format!("resource \"kubernetes_node\" \"mini\" {{\n  name = \"{name}\"\n{more}}}\n")
-}
-
-#[test]
-fn a_node_is_waited_for_labelled_and_named() {
-    let cluster = Cluster::new("");
-    let name = cluster.namespace.clone();
-    let id = "scaleway://apple-silicon/fr-par-1/11111111-2222-3333-4444-555555555555";
-    let text = node(
-        &name,
-        &format!("  labels = {{ \"example.com/fleet\" = \"runners\" }}\n  provider_id = \"{id}\"\n"),
-    );
-    cluster.configure(&text);
-    assert_eq!(cluster.actions(&[]), ["create"]);
-    // Nobody registers it.
-    let complaint = cluster.site.fleet(["apply", "--auto-approve", "--step-timeout", "3s"]).failed();
-    assert!(complaint.contains("kubernetes_node.mini"), "{complaint}");
-    register(&cluster, &name, FRESH);
-    cluster.run("apply").ok();
-    let made = anywhere(&cluster, "default", "node", &name).unwrap();
-    assert_eq!(made["spec"]["providerID"], id);
-    assert_eq!(made["metadata"]["labels"]["example.com/fleet"], "runners");
-    assert_eq!(made["metadata"]["labels"]["kubernetes.io/os"], "darwin", "the agent's own");
-    cluster.check_converged();
-
-    // Behind our back.
-    cluster.kubectl(&["label", "node", &name, "--overwrite", "example.com/fleet=other", "theirs=x"]);
-    assert_eq!(cluster.changes(), ["labels"]);
-    cluster.run("apply").ok();
-    cluster.check_converged();
-    pulse(&cluster, &name, "False", FRESH);
-    assert_eq!(cluster.changes(), ["ready"]);
-    pulse(&cluster, &name, "True", OLD);
-    // A lease is as good as a beat; nobody renews one here.
-    assert_eq!(cluster.changes(), ["ready"], "an agent that is not heard of is not there");
-    pulse(&cluster, &name, "True", FRESH);
-    cluster.check_converged();
-
-    // It is another machine: told, and left alone.
-    cluster.configure(&text.replace("1111-", "9999-").replace("11111111", "99999999"));
-    let complaint = cluster.site.fleet(["plan"]).complaint();
-    assert!(complaint.contains("cannot be changed"), "{complaint}");
-    assert_eq!(anywhere(&cluster, "default", "node", &name).unwrap()["spec"]["providerID"], id);
-    cluster.configure(&text);
-    fs::remove_dir_all(cluster.site.path().join(".fleet")).unwrap();
-    assert_eq!(cluster.actions(&[]), ["record"]);
-    cluster.run("apply").ok();
-    cluster.run("destroy").ok();
-    assert_eq!(anywhere(&cluster, "default", "node", &name), None);
-    assert_eq!(cluster.run("destroy").ok(), "No changes.\n");
-}
-
-fn pod(cluster: &Cluster, name: &str, node: &str, metadata: &Json) {
-    let mut object = json!({
-        "apiVersion": "v1", "kind": "Pod", "metadata": { "name": name, "labels": { "app": name } },
-        "spec": {
-            "nodeName": node, "terminationGracePeriodSeconds": 0, "automountServiceAccountToken": false,
-            "containers": [{ "name": "c", "image": "example.com/c" }], "tolerations": [{ "operator": "Exists" }],
-        },
-    });
-    for (key, value) in metadata.as_object().unwrap() {
-        object["metadata"][key] = value.clone();
-    }
-    // A pod needs an account, which whoever keeps the namespace may not have made yet, or never makes.
-    cluster.kubectl_with(&["-n", &cluster.namespace, "create", "serviceaccount", "default"], "");
-    cluster.create(&object);
-}
-
-#[test]
-fn a_node_is_drained_before_it_goes_and_what_is_left_is_told() {
-    let cluster = Cluster::new("");
-    let name = cluster.namespace.clone();
-    register(&cluster, &name, FRESH);
-    cluster.configure(&node(&name, "  drain_timeout = \"3s\"\n"));
-    cluster.run("apply").ok();
-    pod(&cluster, "held", &name, &json!({ "finalizers": ["example.com/hold"] }));
-    let complaint = cluster.run("destroy").complaint();
-    assert!(complaint.contains("held") && complaint.contains("example.com/hold"), "{complaint}");
-    let kept = anywhere(&cluster, "default", "node", &name).unwrap();
-    assert_eq!(kept["spec"]["unschedulable"], true, "nothing new comes");
-    cluster.patch("pod", "held", r#"{"metadata":{"finalizers":null}}"#);
-    cluster.run("destroy").ok();
-    assert_eq!(anywhere(&cluster, "default", "node", &name), None);
-    assert_eq!(cluster.object("pod", "held"), None);
-}
-
-#[test]
-fn labels_that_an_agent_takes_away_are_refused() {
-    let cluster = Cluster::new(&node(
-        "any",
-        "  agent_labels = [\"tuist.dev/\"]\n  labels = { \"tuist.dev/fleet\" = \"x\" }\n",
-    ));
-    let complaint = cluster.site.fleet(["plan"]).complaint();
-    assert!(complaint.contains("let the agent set it"), "{complaint}");
-}
-
-#[test]
-fn pods_that_nobody_lets_go_are_found_and_set_free() {
-    let cluster = Cluster::new("");
-    let name = cluster.namespace.clone();
-    // Others in the same cluster are not set free.
-    let finalizer = format!("example.com/vm-cleanup-of-{name}");
-    register(&cluster, &name, FRESH);
-    pod(&cluster, "stuck", &name, &json!({ "finalizers": [&finalizer, "example.com/other"] }));
-    pod(&cluster, "fine", &name, &json!({}));
-    let text = format!(
-        "resource \"kubernetes_stuck_pods\" \"vms\" {{\n  finalizer = \"{finalizer}\"\n  after = \"0s\"\n}}\n"
-    );
-    cluster.configure(&text);
-    cluster.run("apply").ok();
-    cluster.check_converged();
-    cluster.kubectl(&["-n", &name, "delete", "pod", "stuck", "--wait=false", "--grace-period=0", "--force"]);
-    cluster.check_converged();
-    // The Mac is gone.
-    cluster.kubectl(&["delete", "node", &name, "--wait=false"]);
-    std::thread::sleep(std::time::Duration::from_millis(1500));
-    let plan = cluster.plan(&[]);
-    assert!(plan.to_string().contains(&format!("{name}/stuck")), "{plan}");
-    assert_eq!(plan["findings"][0]["name"], super::FOUND_THERE);
-    cluster.run("apply").ok();
-    let left = cluster.object("pod", "stuck").unwrap();
-    assert_eq!(left["metadata"]["finalizers"], json!(["example.com/other"]), "only that one");
-    cluster.check_converged();
-    cluster.patch("pod", "stuck", r#"{"metadata":{"finalizers":null}}"#);
+    // Whatever of it somebody changes, it is whole again.
+    let name = format!("{}-macs-capi-remote", cluster.namespace);
+    let elsewhere = decoded(&secret, "value").replace(server, "https://elsewhere:443");
+    let elsewhere = base64::Engine::encode(&base64::prelude::BASE64_STANDARD, elsewhere);
+    let delete = |kind: &str, name: &str| {
+        cluster.kubectl(&["-n", &cluster.namespace, "delete", kind, name]);
+    };
+    let value = |value: &str| {
+        cluster.patch("secret", "macs-kubeconfig", &json!({ "data": { "value": value } }).to_string());
+    };
+    let label = r#"{"metadata":{"labels":{"cluster.x-k8s.io/cluster-name":"x"}}}"#;
+    let whole = &["complete"];
+    check_drift(&cluster, "no kubeconfig", || value("eA=="), whole);
+    check_drift(&cluster, "another server", || value(&elsewhere), whole);
+    check_drift(&cluster, "label", || cluster.patch("secret", "macs-kubeconfig", label), whole);
+    check_drift(&cluster, "rules", || cluster.patch("clusterrole", &name, r#"{"rules":[]}"#), whole);
+    check_drift(&cluster, "binding", || delete("clusterrolebinding", &name), whole);
+    check_drift(&cluster, "token", || delete("secret", &format!("{name}-token")), whole);
+    check_drift(&cluster, "Secret", || delete("secret", "macs-kubeconfig"), whole);
     cluster.run("destroy").ok();
 }
 
@@ -382,10 +217,10 @@ fn data_is_read_and_changes_nothing() {
         "{text}\noutput \"phase\" {{\n  value = data.kubernetes_object.node.object.status.phase\n}}\n"
     ));
     cluster.run("apply").ok();
-    assert!(cluster.site.fleet(["output"]).ok().contains("Active"));
+    assert!(cluster.fleet(&["output"]).ok().contains("Active"));
     let missing = text.replace("\"kube-system\"", "\"not-there\"");
     cluster.configure(&missing);
-    let complaint = cluster.site.fleet(["plan"]).failed();
+    let complaint = cluster.fleet(&["plan"]).failed();
     assert!(complaint.contains("not-there"), "{complaint}");
     cluster.configure(&missing.replace("kind  ", "optional = true\n  kind  "));
     cluster.run("apply").ok();
@@ -397,42 +232,6 @@ fn data_is_read_and_changes_nothing() {
         "data \"kubernetes_object\" \"word\" {\n  api_version = \"v1\"\n  kind = \"Secret\"\n  name = \"word\"\n}\n\n\
          output \"word\" {\n  value = data.kubernetes_object.word.object.data.word\n}\n",
     );
-    let complaint = cluster.site.fleet(["plan"]).failed();
+    let complaint = cluster.fleet(&["plan"]).failed();
     assert!(complaint.contains("sensitive"), "{complaint}");
-}
-
-#[test]
-fn a_missing_permission_is_told_with_who_may_not_do_what() {
-    let cluster = Cluster::new("");
-    let name = cluster.namespace.clone();
-    cluster.create(&json!({ "apiVersion": "v1", "kind": "ServiceAccount", "metadata": { "name": "weak" } }));
-    cluster.create(&json!({
-        "apiVersion": "v1", "kind": "Secret", "type": "kubernetes.io/service-account-token",
-        "metadata": { "name": "weak-token", "annotations": { "kubernetes.io/service-account.name": "weak" } },
-    }));
-    let filled = (0..100).find_map(|_| {
-        std::thread::sleep(std::time::Duration::from_millis(100));
-        let secret = cluster.object("secret", "weak-token")?;
-        secret["data"]["token"].is_string().then(|| decoded(&secret, "token"))
-    });
-    let token = filled.unwrap();
-    let admin = cluster.site.read("kubeconfig");
-    let view = cluster.kubectl(&["config", "view", "--raw", "--minify", "-o", "json"]);
-    let mut config: Json = serde_json::from_str(&view).unwrap();
-    config["users"][0]["user"] = json!({ "token": token });
-    cluster.site.write("kubeconfig", &config.to_string());
-    cluster.configure(
-        "resource \"kubernetes_manifest\" \"a\" {\n  manifest = {\n    apiVersion = \"v1\"\n    kind = \"ConfigMap\"\n    \
-         metadata = { name = \"a\" }\n  }\n}\n",
-    );
-    let complaint = cluster.site.fleet(["plan"]).complaint();
-    let who = format!("system:serviceaccount:{name}:weak");
-    assert!(complaint.contains(&who) && complaint.contains("configmaps"), "{complaint}");
-    assert!(!complaint.contains(&token), "{complaint}");
-    // A token that is good no more.
-    config["users"][0]["user"] = json!({ "token": "not-a-token" });
-    cluster.site.write("kubeconfig", &config.to_string());
-    let complaint = cluster.site.fleet(["plan"]).complaint();
-    assert!(complaint.contains("expired"), "{complaint}");
-    cluster.site.write("kubeconfig", &admin);
 }

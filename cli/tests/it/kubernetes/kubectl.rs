@@ -1,5 +1,6 @@
 //! `kubectl` itself against the server: what people use beside fleet.
 
+use fleet_lab::kubernetes::kinds::KINDS;
 use serde_json::{Value as Json, json};
 
 use super::{Cluster, text};
@@ -77,4 +78,103 @@ fn get_describe_patch_delete_and_apply() {
     assert_eq!(within(&["get", "configmap", "a", "--ignore-not-found"]), "");
     let missing = cluster.kubectl_with(&["-n", &name, "get", "configmap", "a"], "");
     assert!(text(&missing.stderr).contains("configmaps \"a\" not found"));
+}
+
+/// An object of every kind that the lab serves, of which there is nothing but what it needs.
+fn one_of_each(name: &str) -> Vec<Json> {
+    let object = |api_version: &str, kind: &str, more: Json| {
+        let mut object = json!({ "apiVersion": api_version, "kind": kind, "metadata": { "name": name } });
+        object.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        object
+    };
+    let containers = json!([{ "name": "c", "image": "example.com/c" }]);
+    let matching = json!({ "matchLabels": { "app": "x" } });
+    let template = json!({ "metadata": { "labels": { "app": "x" } }, "spec": { "containers": containers } });
+    let rbac = "rbac.authorization.k8s.io/v1";
+    let role = |kind: &str| json!({ "roleRef": { "apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": name } });
+    let rules = json!({ "rules": [{ "apiGroups": [""], "resources": ["pods"], "verbs": ["get"] }] });
+    vec![
+        object("v1", "ConfigMap", json!({ "data": { "a": "1" } })),
+        object(
+            "v1",
+            "Event",
+            json!({ "involvedObject": { "kind": "Pod", "name": "x", "namespace": name }, "reason": "Test" }),
+        ),
+        object("v1", "Node", json!({})),
+        object("v1", "Pod", json!({ "spec": { "containers": containers } })),
+        object("v1", "Secret", json!({ "data": { "a": "eA==" } })),
+        object("v1", "ServiceAccount", json!({})),
+        object(
+            "v1",
+            "Service",
+            json!({ "spec": { "type": "ExternalName", "externalName": "a.example.com" } }),
+        ),
+        object("apps/v1", "DaemonSet", json!({ "spec": { "selector": matching, "template": template } })),
+        object(
+            "apps/v1",
+            "Deployment",
+            json!({ "spec": { "replicas": 0, "selector": matching, "template": template } }),
+        ),
+        object("coordination.k8s.io/v1", "Lease", json!({ "spec": { "holderIdentity": "x" } })),
+        object(
+            "policy/v1",
+            "PodDisruptionBudget",
+            json!({ "spec": { "minAvailable": 1, "selector": matching } }),
+        ),
+        object(rbac, "ClusterRole", rules.clone()),
+        object(rbac, "ClusterRoleBinding", role("ClusterRole")),
+        object(rbac, "Role", rules),
+        object(rbac, "RoleBinding", role("Role")),
+        object("cluster.x-k8s.io/v1beta1", "Cluster", json!({ "spec": {} })),
+        object(
+            "cluster.x-k8s.io/v1beta1",
+            "Machine",
+            json!({ "spec": { "clusterName": "x", "bootstrap": {} } }),
+        ),
+        object("tailscale.com/v1alpha1", "ProxyGroup", json!({ "spec": { "type": "egress" } })),
+    ]
+}
+
+#[test]
+fn every_kind_is_applied_seen_patched_and_deleted() {
+    let cluster = Cluster::new("");
+    let name = &*cluster.namespace;
+    let all = one_of_each(name);
+    // A Namespace is what every test is in.
+    let is_tried = |kind: &str| kind == "Namespace" || all.iter().any(|object| object["kind"] == kind);
+    let missing: Vec<_> = KINDS.iter().map(|kind| kind.kind).filter(|kind| !is_tried(kind)).collect();
+    assert_eq!(missing, [] as [&str; 0]);
+    // A pod needs an account, which whoever keeps the namespace may not have made yet, or never makes.
+    cluster.kubectl_with(&["-n", name, "create", "serviceaccount", "default"], "");
+    // Not every cluster has what others bring along.
+    let served = cluster.kubectl(&["api-resources", "--no-headers"]);
+    for object in all {
+        let (kind, version) = (object["kind"].as_str().unwrap(), object["apiVersion"].as_str().unwrap());
+        let is_it = |line: &&str| {
+            let words: Vec<&str> = line.split_whitespace().collect();
+            words.ends_with(&[kind]) && words.contains(&version)
+        };
+        let Some(line) = served.lines().find(is_it) else {
+            assert!(version.contains(".x-k8s.io") || version.contains("tailscale"), "{kind} is not served");
+            continue;
+        };
+        let (version, group) =
+            version.split_once('/').map_or((version, ""), |(group, version)| (version, group));
+        let plural = line.split_whitespace().next().unwrap();
+        let full = if group.is_empty() { plural.to_owned() } else { format!("{plural}.{version}.{group}") };
+        let within = |words: &[&str]| {
+            let words: Vec<&str> = ["-n", name].iter().chain(words).copied().collect();
+            cluster.kubectl(&words)
+        };
+        let apply = ["-n", name, "apply", "--server-side", "--validate=false", "-f", "-"];
+        let applied = cluster.kubectl_with(&apply, &object.to_string());
+        assert!(text(&applied.stdout).contains("serverside-applied"), "{kind}: {}", text(&applied.stderr));
+        within(&["patch", &full, name, "--type=merge", "-p", r#"{"metadata":{"labels":{"seen":"yes"}}}"#]);
+        assert!(within(&["get", &full, "-l", "seen=yes"]).contains(name), "{kind}");
+        let live: Json = serde_json::from_str(&within(&["get", &full, name, "-o", "json"])).unwrap();
+        assert_eq!((&live["kind"], &live["apiVersion"]), (&object["kind"], &object["apiVersion"]));
+        assert_eq!(live["metadata"]["labels"]["seen"], "yes", "{kind}");
+        assert!(within(&["delete", &full, name]).contains("deleted"), "{kind}");
+        assert_eq!(within(&["get", &full, name, "--ignore-not-found"]), "", "{kind}");
+    }
 }

@@ -5,7 +5,8 @@ use std::fs;
 use fleet_engine::schema::Sort;
 use serde_json::{Value as Json, json};
 
-use super::{Cluster, example};
+use super::laws::{check_drift, check_laws};
+use super::{Cluster, example, walk};
 use crate::laws::search::Search;
 
 fn settings(data: &str, more: &str) -> String {
@@ -22,25 +23,10 @@ fn data(cluster: &Cluster) -> Json {
 #[test]
 fn the_laws_hold_on_the_example() {
     let cluster = Cluster::new(&example(Sort::Resource, "kubernetes_manifest"));
-    assert_eq!(cluster.actions(&[]), ["create"]);
-    assert_eq!(cluster.object("configmap", "settings"), None, "a plan makes nothing");
-    cluster.run("apply").ok();
-    let made = cluster.object("configmap", "settings").unwrap();
-    assert_eq!((&made["data"]["level"], &made["metadata"]["labels"]["team"]), (&json!("info"), &json!("ci")));
-    cluster.check_converged();
-    assert_eq!(cluster.run("apply").ok(), "No changes.\n");
-    assert_eq!(cluster.object("configmap", "settings").unwrap(), made, "apply twice is apply once");
-
-    // What is there is found again without a state.
-    fs::remove_dir_all(cluster.site.path().join(".fleet")).unwrap();
-    assert_eq!(cluster.actions(&[]), ["record"]);
-    cluster.run("apply").ok();
-    assert_eq!(cluster.object("configmap", "settings").unwrap(), made);
-    cluster.check_converged();
-
-    cluster.run("destroy").ok();
-    assert_eq!(cluster.object("configmap", "settings"), None);
-    assert_eq!(cluster.run("destroy").ok(), "No changes.\n");
+    check_laws(&cluster, || {
+        let Some(made) = cluster.object("configmap", "settings") else { return false };
+        made["data"]["level"] == "info" && made["metadata"]["labels"]["team"] == "ci"
+    });
 }
 
 #[test]
@@ -49,19 +35,15 @@ fn a_field_that_somebody_else_took_is_a_conflict_that_names_them() {
     cluster.run("apply").ok();
     cluster.patch("configmap", "settings", r#"{"data":{"a":"2"}}"#);
     for command in ["plan", "apply"] {
-        let ran = cluster.site.fleet_words(if command == "plan" {
-            &["plan"]
-        } else {
-            &["apply", "--auto-approve"]
-        });
+        let ran = cluster.fleet(if command == "plan" { &["plan"] } else { &["apply", "--auto-approve"] });
         let complaint = ran.complaint();
         assert!(complaint.contains("would be refused") && complaint.contains(".data.a"), "{complaint}");
-        assert!(complaint.contains("kubectl"), "{complaint}");
+        assert!(complaint.contains("kubectl-patch"), "{complaint}");
     }
     assert_eq!(data(&cluster), json!({ "a": "2", "b": "1" }), "nothing was changed");
     // Whoever says so takes it over, and exactly that field is shown.
     cluster.configure(&settings("{ a = \"1\", b = \"1\" }", "  force = true\n"));
-    let plan = cluster.site.fleet(["plan"]).ok();
+    let plan = cluster.fleet(&["plan"]).ok();
     assert!(plan.contains("\"2\"") && plan.contains("\"1\""), "{plan}");
     cluster.run("apply").ok();
     assert_eq!(data(&cluster), json!({ "a": "1", "b": "1" }));
@@ -70,19 +52,24 @@ fn a_field_that_somebody_else_took_is_a_conflict_that_names_them() {
 
 #[test]
 fn every_field_that_is_changed_behind_our_back_is_shown_and_only_that() {
-    let cluster = Cluster::new(&settings("{ a = \"1\", b = \"1\" }", "  force = true\n"));
+    let text = example(Sort::Resource, "kubernetes_manifest");
+    let cluster = Cluster::new(&text.replace("  manifest", "  force = true\n  manifest"));
     cluster.run("apply").ok();
-    let cases = [(r#"{"data":{"a":"2"}}"#, "a"), (r#"{"data":{"b":null}}"#, "b")];
-    for (patch, field) in cases {
+    let cases = [
+        (r#"{"data":{"level":"debug"}}"#, r#"~ level = "debug" → "info""#),
+        (r#"{"data":{"level":null}}"#, r#"+ level = "info""#),
+        (r#"{"metadata":{"labels":{"team":"x"}}}"#, r#"~ team = "x" → "ci""#),
+    ];
+    for (patch, expected) in cases {
+        check_drift(&cluster, patch, || cluster.patch("configmap", "settings", patch), &["manifest"]);
+        // The same again, to see which of its fields are shown.
         cluster.patch("configmap", "settings", patch);
-        assert_eq!(cluster.changes(), ["manifest"], "{patch}");
-        let plan = cluster.site.fleet(["plan"]).ok();
-        let changed: Vec<&str> =
-            plan.lines().filter(|line| line.trim_start().starts_with(['~', '+', '-'])).collect();
-        assert!(changed.iter().any(|line| line.contains(&format!(" {field} "))), "{plan}");
+        let plan = cluster.fleet(&["plan"]).ok();
+        let (_, plan) = plan.split_once("What apply will do:").unwrap();
+        let is_field = |line: &&str| line.starts_with(['~', '+', '-']) && !line.ends_with('{');
+        let shown: Vec<&str> = plan.lines().map(str::trim).filter(is_field).skip(1).collect();
+        assert_eq!(shown, [expected], "{plan}");
         cluster.run("apply").ok();
-        assert_eq!(data(&cluster), json!({ "a": "1", "b": "1" }), "{patch}");
-        cluster.check_converged();
     }
     // What others put elsewhere in it is theirs.
     cluster.patch("configmap", "settings", r#"{"data":{"theirs":"x"},"metadata":{"labels":{"theirs":"x"}}}"#);
@@ -91,7 +78,7 @@ fn every_field_that_is_changed_behind_our_back_is_shown_and_only_that() {
     cluster.kubectl(&["-n", &cluster.namespace, "delete", "configmap", "settings"]);
     assert_eq!(cluster.actions(&[]), ["create"]);
     cluster.run("apply").ok();
-    assert_eq!(data(&cluster), json!({ "a": "1", "b": "1" }));
+    assert_eq!(data(&cluster), json!({ "level": "info" }));
 }
 
 #[test]
@@ -125,6 +112,21 @@ fn apply_as(cluster: &Cluster, manager: &str, object: &Json) {
         ["-n", &*cluster.namespace, "apply", "--server-side", "--validate=false", &manager, "-f", "-"];
     let applied = cluster.kubectl_with(&words, &object.to_string());
     assert!(applied.status.success(), "{}", super::text(&applied.stderr));
+}
+
+#[test]
+fn what_somebody_else_applied_is_theirs() {
+    let cluster = Cluster::new(&settings("{ a = \"1\" }", ""));
+    let theirs = |value: &str| json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": "settings" }, "data": { "a": value } });
+    apply_as(&cluster, "their-controller", &theirs("2"));
+    let complaint = cluster.run("apply").complaint();
+    assert!(complaint.contains("`.data.a`: conflict with \"their-controller\""), "{complaint}");
+    assert!(complaint.contains("`force = true`"), "{complaint}");
+    assert_eq!(data(&cluster), json!({ "a": "2" }));
+    // Two who want the same are at peace.
+    apply_as(&cluster, "their-controller", &theirs("1"));
+    cluster.run("apply").ok();
+    cluster.check_converged();
 }
 
 #[test]
@@ -249,7 +251,7 @@ fn what_spans_the_cluster_is_in_no_namespace() {
         cluster.namespace
     );
     cluster.configure(&text.replace("  manifest", "  namespace = \"default\"\n  manifest"));
-    let complaint = cluster.site.fleet(["plan"]).complaint();
+    let complaint = cluster.fleet(&["plan"]).complaint();
     assert!(complaint.contains("is in no namespace"), "{complaint}");
     cluster.configure(&text);
     cluster.run("apply").ok();
@@ -276,7 +278,7 @@ fn what_cannot_be_is_refused_with_the_reason() {
     ];
     for (text, expected) in cases {
         cluster.configure(&text);
-        let complaint = cluster.site.fleet(["apply", "--auto-approve", "--step-timeout", "4s"]).complaint();
+        let complaint = cluster.fleet(&["apply", "--auto-approve", "--step-timeout", "4s"]).complaint();
         assert!(complaint.contains(expected), "{expected}: {complaint}");
     }
 }
@@ -291,7 +293,7 @@ fn a_secret_is_nowhere_but_in_the_cluster() {
     cluster.site.write("word", SECRET);
     let search = Search::new(&[SECRET]);
     let check = |words: &[&str]| {
-        let ran = cluster.site.fleet_words(words);
+        let ran = cluster.fleet(words);
         search.check("stdout", ran.stdout.as_bytes());
         search.check("stderr", ran.stderr.as_bytes());
         ran
@@ -321,17 +323,4 @@ fn a_secret_is_nowhere_but_in_the_cluster() {
     let kept = cluster.object("secret", "word").unwrap();
     assert_eq!(kept["data"]["word"], "YW5vdGhlci13b3JkLXRoYXQtaXMtbG9uZw==");
     cluster.run("destroy").ok();
-}
-
-/// All files under a directory.
-pub(super) fn walk(directory: &std::path::Path) -> Vec<std::path::PathBuf> {
-    let mut files = Vec::new();
-    for entry in fs::read_dir(directory).unwrap() {
-        let path = entry.unwrap().path();
-        match path.is_dir() {
-            true => files.extend(walk(&path)),
-            false => files.push(path),
-        }
-    }
-    files
 }

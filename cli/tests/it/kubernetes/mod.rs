@@ -1,14 +1,17 @@
 //! What lives in a cluster, through the command line.
 //!
 //! Nothing here knows which cluster that is: the lab's, or the one that `FLEET_TEST_KUBECONFIG` names. Reality is looked at
-//! and changed behind our back with `kubectl`. Only what has to break on purpose is tried in the lab alone: see
-//! `broken.rs`.
+//! and changed behind our back with `kubectl`. Two files are about the lab alone, wherever the others look: `broken.rs`, because
+//! no real cluster breaks on purpose, and `macs.rs`, because no real cluster has the lab's Macs.
 
+mod access;
 mod broken;
 mod kinds;
 mod kubectl;
+mod laws;
 mod macs;
 mod manifest;
+mod nodes;
 mod tokens;
 
 use std::path::{Path, PathBuf};
@@ -20,6 +23,7 @@ use fleet_lab::clock::Pace;
 use fleet_lab::{Lab, Options};
 use serde_json::{Value as Json, json};
 
+use crate::laws::search::Search;
 use crate::support::{Ran, Site, providers};
 use tokens::Tokens;
 
@@ -33,6 +37,8 @@ pub(crate) struct Cluster {
     kubeconfig: PathBuf,
     /// None if it is a real cluster.
     lab: Option<Lab>,
+    /// Finds what the kubeconfig logs in with.
+    login: Search,
     /// Fills the Secrets of tokens where nobody else does.
     tokens: Option<Tokens>,
 }
@@ -40,31 +46,47 @@ pub(crate) struct Cluster {
 impl Cluster {
     /// With this configuration, beside that of the provider.
     pub(crate) fn new(text: &str) -> Cluster {
+        let Some(path) = std::env::var_os("FLEET_TEST_KUBECONFIG") else { return Cluster::in_lab(text) };
+        let mut cluster = Cluster::at(&std::fs::read_to_string(path).unwrap(), None);
+        cluster.tokens = Some(Tokens::fill(&cluster));
+        cluster.configure(text);
+        cluster
+    }
+
+    /// The lab's, for what has to break on purpose.
+    pub(crate) fn in_lab(text: &str) -> Cluster {
+        let options = Options { macs: 0, pace: Pace::Times(20.0), ..Options::default() };
+        let lab = Lab::start(options).unwrap();
+        let cluster = Cluster::at(&lab.kubernetes().kubeconfig(), Some(lab));
+        cluster.configure(text);
+        cluster
+    }
+
+    fn at(config: &str, lab: Option<Lab>) -> Cluster {
         let site = Site::empty();
-        let lab = match std::env::var_os("FLEET_TEST_KUBECONFIG") {
-            Some(path) => {
-                std::fs::copy(path, site.path().join("kubeconfig")).unwrap();
-                None
-            }
-            None => {
-                let options = Options { macs: 0, pace: Pace::Times(20.0), ..Options::default() };
-                let lab = Lab::start(options).unwrap();
-                site.write("kubeconfig", &lab.kubernetes().kubeconfig());
-                Some(lab)
-            }
-        };
+        site.write("kubeconfig", config);
         // What other runs left behind in a real cluster may go on for a while.
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap().as_micros();
         let namespace = format!("fleet-test-{}-{now:x}", std::process::id());
         let kubeconfig = site.path().join("kubeconfig");
-        let mut cluster = Cluster { site, namespace, kubeconfig, lab, tokens: None };
-        let own =
-            json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": cluster.namespace } });
-        cluster.create(&own);
-        cluster.tokens = cluster.lab.is_none().then(|| Tokens::fill(&cluster));
+        let login = Search::new(&[]);
+        let mut cluster = Cluster { site, namespace, kubeconfig, lab, login, tokens: None };
+        cluster.login = cluster.find_login();
+        cluster.create(
+            &json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": cluster.namespace } }),
+        );
         cluster.provider("");
-        cluster.configure(text);
         cluster
+    }
+
+    /// What the kubeconfig logs in with.
+    fn find_login(&self) -> Search {
+        let view = self.kubectl(&["config", "view", "--raw", "--minify", "--flatten", "-o", "json"]);
+        let view: Json = serde_json::from_str(&view).unwrap();
+        let user = &view["users"][0]["user"];
+        let secrets: Vec<&str> =
+            ["token", "password", "client-key-data"].iter().filter_map(|name| user[name].as_str()).collect();
+        Search::new(&secrets)
     }
 
     /// Configures the provider, with more settings.
@@ -82,9 +104,9 @@ impl Cluster {
         self.site.write("main.fleet.hcl", text);
     }
 
-    /// The lab, for what has to break on purpose; none in a real cluster.
-    pub(crate) fn lab(&self) -> Option<&Lab> {
-        self.lab.as_ref()
+    /// The API server of the lab's cluster.
+    pub(crate) fn server(&self) -> &fleet_lab::kubernetes::Cluster {
+        self.lab.as_ref().expect("it is in the lab").kubernetes()
     }
 
     /// The output of `kubectl`, which must have worked.
@@ -124,15 +146,25 @@ impl Cluster {
         self.kubectl(&["-n", &self.namespace, "patch", kind, name, "--type=merge", "-p", patch]);
     }
 
+    /// Runs a command, which must not tell anybody how to log in.
+    #[track_caller]
+    pub(crate) fn fleet(&self, words: &[&str]) -> Ran {
+        let ran = self.site.fleet_words(words);
+        self.login.check("stdout", ran.stdout.as_bytes());
+        self.login.check("stderr", ran.stderr.as_bytes());
+        ran
+    }
+
+    #[track_caller]
     pub(crate) fn run(&self, command: &str) -> Ran {
-        self.site.fleet([command, "--auto-approve"])
+        self.fleet(&[command, "--auto-approve"])
     }
 
     /// The plan, as programs read it.
     #[track_caller]
     pub(crate) fn plan(&self, options: &[&str]) -> Json {
         let words: Vec<&str> = ["plan", "--json"].iter().chain(options).copied().collect();
-        serde_json::from_str(&self.site.fleet_words(&words).ok()).unwrap()
+        serde_json::from_str(&self.fleet(&words).ok()).unwrap()
     }
 
     /// What a plan does.
@@ -158,7 +190,7 @@ impl Cluster {
 
     #[track_caller]
     pub(crate) fn check_converged(&self) {
-        assert_eq!(self.site.fleet(["plan"]).ok(), "No changes.\n");
+        assert_eq!(self.fleet(&["plan"]).ok(), "No changes.\n");
     }
 }
 
@@ -184,10 +216,48 @@ fn kubectl(kubeconfig: &Path, cache: &Path, words: &[&str], input: &str) -> Outp
 impl Drop for Cluster {
     fn drop(&mut self) {
         self.tokens = None;
-        if self.lab.is_none() {
-            self.kubectl_with(&["delete", "namespace", &self.namespace, "--wait=false"], "");
+        if !std::thread::panicking() {
+            for path in walk(&self.site.path().join(".fleet")) {
+                self.login.check(&path.display().to_string(), &std::fs::read(&path).unwrap());
+            }
+        }
+        if self.lab.is_some() {
+            return;
+        }
+        // Not in every cluster does what is in a namespace go with it.
+        let name = &*self.namespace;
+        let within = "configmaps,services,serviceaccounts,secrets,poddisruptionbudgets,rolebindings,roles";
+        let selector = format!("fleet.dev/bootstrap-token={name}");
+        for words in [
+            &["-n", name, "delete", "pods", "--all", "--force", "--grace-period=0", "--wait=false"][..],
+            &["-n", name, "delete", within, "--all", "--wait=false"],
+            &["delete", "clusterrolebinding,clusterrole,node", name, "--ignore-not-found", "--wait=false"],
+            &["-n", "kube-system", "delete", "secrets", "-l", &selector, "--wait=false"],
+            &["delete", "namespace", name, "--wait=false"],
+        ] {
+            self.kubectl_with(words, "");
         }
     }
+}
+
+/// All files under a directory; none if there is no such directory.
+fn walk(directory: &Path) -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(directory).into_iter().flatten() {
+        let path = entry.unwrap().path();
+        match path.is_dir() {
+            true => files.extend(walk(&path)),
+            false => files.push(path),
+        }
+    }
+    files
+}
+
+/// The text in a field of a Secret.
+fn decoded(object: &Json, field: &str) -> String {
+    use base64::Engine as _;
+    let encoded = object["data"][field].as_str().unwrap_or_default();
+    text(&base64::prelude::BASE64_STANDARD.decode(encoded).unwrap())
 }
 
 fn text(bytes: &[u8]) -> String {

@@ -1,0 +1,96 @@
+//! The laws that hold for every kind in a cluster.
+
+use std::collections::BTreeMap;
+use std::fs;
+
+use serde_json::Value as Json;
+
+use super::{Cluster, walk};
+use crate::laws::search::Search;
+
+/// What is in the namespace of a test that a kind of the provider could make.
+const WITHIN: &str =
+    "configmaps,secrets,services,serviceaccounts,pods,poddisruptionbudgets,roles,rolebindings";
+
+/// What the cluster makes in every namespace, whenever it gets to it.
+const THEIRS: [&str; 2] = ["default", "kube-root-ca.crt"];
+
+/// Everything that a test may have made, with its version: in its namespace, and elsewhere what is named after it.
+pub(super) fn everything(cluster: &Cluster) -> BTreeMap<String, String> {
+    let name = &*cluster.namespace;
+    let mut all = BTreeMap::new();
+    for words in [
+        ["-n", name, "get", WITHIN, "-o", "json"],
+        ["-n", name, "get", "clusterroles,clusterrolebindings,nodes", "-o", "json"],
+        ["-n", "kube-system", "get", "secrets", "-o", "json"],
+        ["-n", "kube-node-lease", "get", "leases", "-o", "json"],
+    ] {
+        let list: Json = serde_json::from_str(&cluster.kubectl(&words)).unwrap();
+        for object in list["items"].as_array().unwrap() {
+            let (kind, metadata) = (object["kind"].as_str().unwrap(), &object["metadata"]);
+            let called = metadata["name"].as_str().unwrap();
+            if metadata.to_string().contains(name) && !THEIRS.contains(&called) {
+                let version = metadata["resourceVersion"].as_str().unwrap();
+                all.insert(format!("{kind} {called}"), version.to_owned());
+            }
+        }
+    }
+    all
+}
+
+/// Apply, nothing to do, found again without a state, destroy, nothing left to do; a plan changes nothing, and nothing of it is
+/// left in the end.
+#[track_caller]
+pub(super) fn check_laws(cluster: &Cluster, made: impl Fn() -> bool) {
+    let before = everything(cluster);
+    assert_eq!(cluster.actions(&[]), ["create"]);
+    assert_eq!(everything(cluster), before, "a plan makes nothing");
+    assert!(!made());
+    cluster.run("apply").ok();
+    assert!(made());
+    let after = everything(cluster);
+    cluster.check_converged();
+    assert_eq!(cluster.run("apply").ok(), "No changes.\n");
+    assert_eq!(everything(cluster), after, "apply twice is apply once");
+    fs::remove_dir_all(cluster.site.path().join(".fleet")).unwrap();
+    assert_eq!(cluster.actions(&[]), ["record"]);
+    cluster.run("apply").ok();
+    cluster.check_converged();
+    assert_eq!(everything(cluster), after, "what is recorded is not changed");
+    assert_eq!(cluster.actions(&["--destroy"]), ["destroy"]);
+    assert_eq!(everything(cluster), after, "a plan takes nothing away");
+    cluster.run("destroy").ok();
+    assert!(!made());
+    assert_eq!(everything(cluster), before, "all is as it was");
+    assert_eq!(cluster.run("destroy").ok(), "No changes.\n");
+}
+
+/// Something is changed behind our back: a plan shows that and nothing else, and apply puts it right.
+#[track_caller]
+pub(super) fn check_drift(cluster: &Cluster, what: &str, change: impl FnOnce(), attributes: &[&str]) {
+    change();
+    assert_eq!(cluster.changes(), attributes, "{what}");
+    cluster.run("apply").ok();
+    cluster.check_converged();
+}
+
+/// Texts that only the cluster and tests know: they must not be found anywhere.
+#[track_caller]
+pub(super) fn check_secret(cluster: &Cluster, secrets: &[&str]) {
+    let search = Search::new(secrets);
+    for words in [
+        &["plan", "--json", "--log", "trace"][..],
+        &["apply", "--auto-approve", "--log", "trace"],
+        &["plan", "--destroy", "--log", "trace"],
+        &["state", "list"],
+    ] {
+        let ran = cluster.fleet(words);
+        search.check("stdout", ran.stdout.as_bytes());
+        search.check("stderr", ran.stderr.as_bytes());
+    }
+    for path in walk(cluster.site.path()) {
+        if !path.starts_with(cluster.site.path().join("kubectl-cache")) {
+            search.check(&path.display().to_string(), &fs::read(&path).unwrap());
+        }
+    }
+}

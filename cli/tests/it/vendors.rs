@@ -142,15 +142,35 @@ fn what_somebody_changed_in_the_console_is_shown_and_not_overwritten() {
     assert!(plan.contains("mac:22,80") && plan.contains("~ tailscale_acl.this"), "{plan}");
     world.apply().ok();
     assert!(!console.policy().contains("22,80"));
-    // Between plan and apply: the tailnet refuses what is about another policy.
+    // A plan that was saved before does not run.
     world.site.write("main.fleet.hcl", &POLICY.replace("5900", "5901"));
-    world.lab.vendors().tailscale.desk.mishap("set_acl", How::Refuse(412));
-    let before = console.policy();
-    let complaint = world.apply().failed().replace('\n', " ");
+    world.fleet(&["plan", "--out", "saved"]).ok();
+    let (before, by_hand) = (console.policy(), console.policy().replace("mac:22\"]}", "mac:22,443\"]}"));
+    assert_ne!(before, by_hand);
+    console.set_policy(&by_hand);
+    let complaint = world.fleet(&["apply", "--auto-approve", "saved"]).failed();
+    assert!(complaint.contains("tailscale_acl.this"), "{complaint}");
+    assert_eq!(console.policy(), by_hand);
+    // Between the look of apply and its request, the tailnet refuses, and it is told what came between.
+    console.set_policy(&before);
+    console.set_policy_meanwhile(&by_hand);
+    let complaint = world.apply().failed();
+    let at = complaint.find("somebody changed these lines:").unwrap_or_else(|| panic!("{complaint}"));
+    let lines: Vec<&str> = complaint[at..].lines().map(|line| line.trim_start_matches([' ', '│'])).collect();
+    assert!(
+        lines.iter().any(|line| line.starts_with("- ") && line.contains("\"tag:mac:22\"")),
+        "{complaint}"
+    );
+    assert!(
+        lines.iter().any(|line| line.starts_with("+ ") && line.contains("tag:mac:22,443")),
+        "{complaint}"
+    );
     assert!(complaint.contains("not overwritten") && complaint.contains("plan again"), "{complaint}");
-    assert_eq!(console.policy(), before);
+    assert_eq!(console.policy(), by_hand);
+    // The next plan shows the same, and whoever read it may apply it.
+    assert!(world.fleet(&["plan"]).ok().contains("mac:22,443"));
     world.apply().ok();
-    assert!(console.policy().contains("5901"));
+    assert!(console.policy().contains("5901") && !console.policy().contains("443"));
 }
 
 #[test]

@@ -18,6 +18,7 @@ pub mod desk;
 mod disk;
 pub mod fault;
 pub mod github;
+pub mod gitlab;
 mod http;
 mod lab;
 pub mod log;

@@ -9,6 +9,7 @@ use fleet_engine::schema::Sort;
 mod backends;
 pub mod core;
 pub mod github;
+pub mod gitlab;
 pub mod host;
 pub mod macos;
 mod mode;
@@ -20,6 +21,7 @@ pub use fleet_engine::cure;
 
 pub use self::core::Core;
 pub use self::github::Github;
+pub use self::gitlab::Gitlab;
 pub use self::host::{Host, Static};
 pub use self::macos::Macos;
 pub use self::scaleway::Scaleway;
@@ -37,6 +39,7 @@ pub fn builtin(directory: PathBuf, environment: &BTreeMap<String, String>) -> Re
         .with(Static)
         .with(Macos)
         .with(Github::new(environment))
+        .with(Gitlab::new(environment))
         .with(Tailscale::new(environment))
         .with(Scaleway::new(environment))
 }

@@ -6,8 +6,8 @@
 //! 4. `world/`: the books, the machines behind them, and what happens between them
 //! 5. [`machine`]: what a vendor does to a machine; [`mac`]: machines, each with its own root directory and tree of
 //!    commands, behind an SSH server
-//! 6. [`runners`]: who runs jobs for GitHub, shared by all Macs; [`github`]: the API that shows them; [`vault`]: secrets. They are
-//!    [`vendors`], each behind a [`desk`]
+//! 6. [`runners`]: who runs jobs for GitHub, shared by all Macs; [`github`]: the API that shows them; [`gitlab`]: other runners;
+//!    [`vault`]: secrets. They are [`vendors`], each behind a [`desk`]
 //! 7. [`fault`]: what goes wrong on purpose; [`log`]: every request that came
 //! 8. `control.rs`: the lab's own address, and [`Remote`], its client; `http.rs`, `disk.rs`
 

@@ -6,8 +6,8 @@
 //! 4. `world/`: the books, the machines behind them, and what happens between them
 //! 5. [`machine`]: what a vendor does to a machine; [`mac`]: machines, each with its own root directory and tree of
 //!    commands, behind an SSH server
-//! 6. [`runners`]: who runs jobs for GitHub, shared by all Macs; [`github`]: the API that shows them; [`vault`]: secrets. They are
-//!    [`vendors`], each behind a [`desk`]
+//! 6. [`runners`]: who runs jobs for GitHub, shared by all Macs; [`github`]: the API that shows them; [`gitlab`]: other runners;
+//!    [`vault`]: secrets. They are [`vendors`], each behind a [`desk`]
 //! 7. [`kubernetes`]: the API server of a cluster
 //! 8. [`gate`]: where every request comes through; [`fault`]: what goes wrong on purpose; [`log`]: every request that came
 //! 9. `control.rs`: the lab's own address, and [`Remote`], its client; `http.rs`, `disk.rs`
@@ -20,6 +20,7 @@ mod disk;
 pub mod fault;
 pub mod gate;
 pub mod github;
+pub mod gitlab;
 mod http;
 pub mod kubernetes;
 mod lab;

@@ -6,6 +6,7 @@ use crate::clock::Clock;
 use crate::desk::{Books, Desk};
 use crate::gate::Gate;
 use crate::github::{self, Github};
+use crate::gitlab::{self, Gitlab};
 use crate::machine::Factory;
 use crate::tailnet::{self, Console};
 use crate::vault::{self, Vault};
@@ -24,6 +25,8 @@ pub struct Vendor<B> {
 pub struct Vendors {
     /// GitHub, which keeps the runners of the Macs.
     pub github: Vendor<Github>,
+    /// GitLab, which keeps other runners.
+    pub gitlab: Vendor<Gitlab>,
     /// Tailscale, whose tailnet the Macs join.
     pub tailscale: Vendor<Console>,
     /// HashiCorp Vault, which keeps secrets.
@@ -45,6 +48,7 @@ impl Vendors {
     pub async fn open(factory: &dyn Factory, clock: &Clock, gate: &Gate) -> io::Result<Vendors> {
         Ok(Vendors {
             github: Vendor::open(Github::new(factory.runners()), clock, gate).await?,
+            gitlab: Vendor::open(Gitlab::default(), clock, gate).await?,
             tailscale: Vendor::open(Console::new(factory.tailnet()), clock, gate).await?,
             vault: Vendor::open(Vault::default(), clock, gate).await?,
         })
@@ -55,6 +59,8 @@ impl Vendors {
         let variables = [
             ("GITHUB_API_URL", self.github.desk.url()),
             ("GITHUB_TOKEN", github::TOKEN),
+            ("GITLAB_TOKEN", gitlab::TOKEN),
+            ("GITLAB_URL", self.gitlab.desk.url()),
             ("TAILSCALE_API_KEY", tailnet::API_KEY),
             ("TAILSCALE_BASE_URL", self.tailscale.desk.url()),
             ("VAULT_ADDR", self.vault.desk.url()),

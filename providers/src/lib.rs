@@ -9,6 +9,7 @@ use fleet_engine::schema::Sort;
 mod backends;
 pub mod core;
 pub mod github;
+pub mod gitlab;
 pub mod host;
 pub mod kubernetes;
 pub mod macos;
@@ -21,6 +22,7 @@ pub use fleet_engine::cure;
 
 pub use self::core::Core;
 pub use self::github::Github;
+pub use self::gitlab::Gitlab;
 pub use self::host::{Host, Static};
 pub use self::kubernetes::Kubernetes;
 pub use self::macos::Macos;
@@ -40,6 +42,7 @@ pub fn builtin(directory: PathBuf, environment: &BTreeMap<String, String>) -> Re
         .with(Static)
         .with(Macos)
         .with(Github::new(environment))
+        .with(Gitlab::new(environment))
         .with(Tailscale::new(environment))
         .with(Scaleway::new(environment))
 }

@@ -1,8 +1,10 @@
-//! Services of CI that runners are registered at, as far as they are alike: a list of runners, tokens by which agents come
-//! and go, and a removal that is refused while a job runs.
+//! Services of CI that runners are registered at, as far as they are alike: a list of runners, a record that is made before
+//! there is an agent, and a removal that is refused while a job runs.
 //!
-//! What is the same for all of them is here: how long a new agent is waited for, and that a job is never cut short.
+//! What is the same for all of them is here: how long a new agent is waited for, and that a job is never cut short;
+//! [`service`] is the way to those that take a token and answer in JSON.
 
+use std::collections::BTreeMap;
 use std::future::Future;
 use std::time::Duration;
 
@@ -10,6 +12,9 @@ use fleet_engine::event::Wait;
 use fleet_engine::host::reach::Secret;
 use fleet_engine::provider::Journal;
 use fleet_engine::resource::Error;
+use futures_util::future::join_all;
+
+pub(crate) mod service;
 
 /// How often a service is asked whether an agent is there.
 const SOON: Duration = Duration::from_secs(5);
@@ -36,15 +41,6 @@ pub struct Registered {
     pub group: Option<i64>,
 }
 
-/// What a token is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Purpose {
-    /// An agent registers itself.
-    Register,
-    /// An agent removes itself.
-    Remove,
-}
-
 /// A runner that is known before it has an agent.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Prepared {
@@ -54,6 +50,24 @@ pub struct Prepared {
     pub labels: Vec<String>,
     /// The group it is in, by name; the one that everybody has if this is left out.
     pub group: Option<String>,
+}
+
+impl Prepared {
+    /// Reads `name=NAME&labels=A,B&group=GROUP`, of which only the name has to be there.
+    pub(crate) fn parse(wish: &str) -> Option<Prepared> {
+        let mut prepared = Prepared::default();
+        for part in wish.split('&') {
+            let (name, value) = part.split_once('=').filter(|(_, value)| !value.is_empty())?;
+            match name {
+                "name" => prepared.name = value.to_owned(),
+                "labels" => prepared.labels = value.split(',').map(str::to_owned).collect(),
+                "group" => prepared.group = Some(value.to_owned()),
+                _ => return None,
+            }
+        }
+        let is_whole = !prepared.name.is_empty() && prepared.labels.iter().all(|label| !label.is_empty());
+        is_whole.then_some(prepared)
+    }
 }
 
 /// How a removal ended.
@@ -73,22 +87,8 @@ pub trait Roster: Send + Sync {
 
 /// Changes the runners of a service.
 pub trait Registrar: Roster {
-    /// A token by which an agent may come or go.
-    fn token(&self, url: &str, purpose: Purpose) -> impl Future<Output = Result<Secret, Error>> + Send;
-
     /// Makes the record of a runner before it has an agent: what the agent is to be started with.
     fn prepare(&self, url: &str, wish: &Prepared) -> impl Future<Output = Result<Secret, Error>> + Send;
-
-    /// Gives a runner these labels, in the place of those that somebody gave it before.
-    fn set_labels(
-        &self,
-        url: &str,
-        id: i64,
-        labels: &[String],
-    ) -> impl Future<Output = Result<(), Error>> + Send;
-
-    /// Puts a runner into a group, by its name.
-    fn set_group(&self, url: &str, id: i64, group: &str) -> impl Future<Output = Result<(), Error>> + Send;
 
     /// Removes a runner on which no job runs: the service itself says whether one does, so that none begins in between.
     fn remove(&self, url: &str, id: i64) -> impl Future<Output = Result<Removed, Error>> + Send;
@@ -115,7 +115,7 @@ pub(crate) async fn await_online(
                     .help("see whether its agent runs on its host, with the credentials of its last registration"),
                 None => Error::permanent(format!("no runner `{name}` is registered at {url} after {waited}")).help(
                     "its agent was never registered, or somebody deleted it there: have it registered anew with \
-                     `--replace` of its `github_runner`",
+                     `--replace` of what registers it",
                 ),
             };
             return Err(error);
@@ -160,9 +160,39 @@ pub(crate) async fn deregister(
     }
 }
 
-/// The runner of a name.
+/// All runners at each of these places, each of which is asked once.
+pub(crate) async fn rosters<'u>(
+    roster: &impl Roster,
+    urls: impl Iterator<Item = &'u str>,
+) -> BTreeMap<&'u str, Result<Vec<Registered>, Error>> {
+    let urls: BTreeMap<&str, ()> = urls.map(|url| (url, ())).collect();
+    join_all(urls.into_keys().map(|url| async move { (url, roster.list(url).await) }))
+        .await
+        .into_iter()
+        .collect()
+}
+
+/// The URL and the name of a runner that is imported, as `URL NAME`.
+pub(crate) fn imported(id: &str) -> Result<(String, String), Error> {
+    let parts = id
+        .trim()
+        .split_once(' ')
+        .map(|(url, name)| (url.trim_end_matches('/').to_owned(), name.trim().to_owned()));
+    parts.ok_or_else(|| {
+        Error::permanent(format!("`{id}` does not name a runner"))
+            .help("write its URL and its name, with a space between them")
+    })
+}
+
+/// A number of seconds that is no less than none.
+pub(crate) fn seconds(number: i64) -> Duration {
+    Duration::from_secs(u64::try_from(number).unwrap_or_default())
+}
+
+/// The runner of a name. Where names are not unique, the one that is online is meant, else the newest.
 pub(crate) async fn find(roster: &impl Roster, url: &str, name: &str) -> Result<Option<Registered>, Error> {
-    Ok(roster.list(url).await?.into_iter().find(|runner| runner.name == name))
+    let of_name = roster.list(url).await?.into_iter().filter(|runner| runner.name == name);
+    Ok(of_name.max_by_key(|runner| (runner.online, runner.id)))
 }
 
 fn rounded(time: Duration) -> Duration {
@@ -241,20 +271,8 @@ mod tests {
     }
 
     impl Registrar for Service<'_> {
-        async fn token(&self, _: &str, _: Purpose) -> Result<Secret, Error> {
-            Err(Error::permanent("not here"))
-        }
-
         async fn prepare(&self, _: &str, _: &Prepared) -> Result<Secret, Error> {
             Err(Error::permanent("not here"))
-        }
-
-        async fn set_labels(&self, _: &str, _: i64, _: &[String]) -> Result<(), Error> {
-            Ok(())
-        }
-
-        async fn set_group(&self, _: &str, _: i64, _: &str) -> Result<(), Error> {
-            Ok(())
         }
 
         async fn remove(&self, _: &str, _: i64) -> Result<Removed, Error> {

@@ -23,6 +23,7 @@ mod pipelines;
 mod pool;
 mod progress;
 mod providers;
+mod registrars;
 mod saved;
 mod scaleway;
 mod secrets;

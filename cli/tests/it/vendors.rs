@@ -14,14 +14,14 @@ use crate::laws::search::Search;
 use crate::support::{Ran, Site, providers};
 
 /// A world, and a directory with a configuration for it.
-struct World {
-    lab: Lab,
-    site: Site,
-    vars: BTreeMap<String, String>,
+pub(crate) struct World {
+    pub(crate) lab: Lab,
+    pub(crate) site: Site,
+    pub(crate) vars: BTreeMap<String, String>,
 }
 
 impl World {
-    fn new(text: &str) -> World {
+    pub(crate) fn new(text: &str) -> World {
         let lab = Lab::start(Options { macs: 0, ..Options::default() }).unwrap();
         let site = Site::empty();
         site.write("main.fleet.hcl", text);
@@ -29,12 +29,13 @@ impl World {
         World { lab, site, vars }
     }
 
-    fn fleet(&self, args: &[&str]) -> Ran {
+    pub(crate) fn fleet(&self, args: &[&str]) -> Ran {
         let words = ["--log", "trace", "--log-file", "log"];
         let ran = self.site.fleet_in(&self.vars, &args.iter().chain(&words).copied().collect::<Vec<_>>());
         // Whatever was done: no key and no token stands where somebody could see it.
         let vendors = self.lab.vendors();
         let secrets = vendors.tailscale.books.secrets().into_iter().chain(vendors.github.books.secrets());
+        let secrets = secrets.chain(vendors.gitlab.books.secrets());
         let secrets: Vec<String> = secrets.filter(|secret| secret.len() > 20).collect();
         let search = Search::new(&secrets.iter().map(String::as_str).collect::<Vec<_>>());
         search.check("output", format!("{}{}", ran.stdout, ran.stderr).as_bytes());
@@ -47,11 +48,11 @@ impl World {
         ran
     }
 
-    fn apply(&self) -> Ran {
+    pub(crate) fn apply(&self) -> Ran {
         self.fleet(&["apply", "--auto-approve"])
     }
 
-    fn actions(&self) -> Vec<String> {
+    pub(crate) fn actions(&self) -> Vec<String> {
         let plan: Json = serde_json::from_str(&self.fleet(&["plan", "--json"]).ok()).unwrap();
         let steps = plan["steps"].as_array().unwrap();
         steps.iter().map(|step| step["action"].as_str().unwrap().to_owned()).collect()
@@ -72,7 +73,7 @@ impl World {
 }
 
 /// The examples of all kinds of a provider that are behind its API.
-fn examples(prefix: &str) -> Vec<(String, String)> {
+pub(crate) fn examples(prefix: &str) -> Vec<(String, String)> {
     let catalog = providers(PathBuf::new());
     let names = catalog.names(Sort::Resource).into_iter().filter(|name| name.starts_with(prefix));
     let example = |name: &str| {
@@ -142,15 +143,35 @@ fn what_somebody_changed_in_the_console_is_shown_and_not_overwritten() {
     assert!(plan.contains("mac:22,80") && plan.contains("~ tailscale_acl.this"), "{plan}");
     world.apply().ok();
     assert!(!console.policy().contains("22,80"));
-    // Between plan and apply: the tailnet refuses what is about another policy.
+    // A plan that was saved before does not run.
     world.site.write("main.fleet.hcl", &POLICY.replace("5900", "5901"));
-    world.lab.vendors().tailscale.desk.mishap("set_acl", How::Refuse(412));
-    let before = console.policy();
-    let complaint = world.apply().failed().replace('\n', " ");
+    world.fleet(&["plan", "--out", "saved"]).ok();
+    let (before, by_hand) = (console.policy(), console.policy().replace("mac:22\"]}", "mac:22,443\"]}"));
+    assert_ne!(before, by_hand);
+    console.set_policy(&by_hand);
+    let complaint = world.fleet(&["apply", "--auto-approve", "saved"]).failed();
+    assert!(complaint.contains("tailscale_acl.this"), "{complaint}");
+    assert_eq!(console.policy(), by_hand);
+    // Between the look of apply and its request, the tailnet refuses, and it is told what came between.
+    console.set_policy(&before);
+    console.set_policy_meanwhile(&by_hand);
+    let complaint = world.apply().failed();
+    let at = complaint.find("somebody changed these lines:").unwrap_or_else(|| panic!("{complaint}"));
+    let lines: Vec<&str> = complaint[at..].lines().map(|line| line.trim_start_matches([' ', '│'])).collect();
+    assert!(
+        lines.iter().any(|line| line.starts_with("- ") && line.contains("\"tag:mac:22\"")),
+        "{complaint}"
+    );
+    assert!(
+        lines.iter().any(|line| line.starts_with("+ ") && line.contains("tag:mac:22,443")),
+        "{complaint}"
+    );
     assert!(complaint.contains("not overwritten") && complaint.contains("plan again"), "{complaint}");
-    assert_eq!(console.policy(), before);
+    assert_eq!(console.policy(), by_hand);
+    // The next plan shows the same, and whoever read it may apply it.
+    assert!(world.fleet(&["plan"]).ok().contains("mac:22,443"));
     world.apply().ok();
-    assert!(console.policy().contains("5901"));
+    assert!(console.policy().contains("5901") && !console.policy().contains("443"));
 }
 
 #[test]

@@ -17,7 +17,7 @@ use tokio::sync::Mutex;
 use super::refusal::{Refusal, settle, understand};
 use super::scope::Scope;
 use super::settings::{Account, Credentials};
-use crate::registrar::{Prepared, Purpose, Registered, Registrar, Removed, Roster, find};
+use crate::registrar::{Prepared, Registered, Registrar, Removed, Roster, find};
 
 /// How long a request may take: GitHub itself ends those that take more than ten seconds.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -107,6 +107,15 @@ struct Label {
     name: String,
     #[serde(rename = "type", default)]
     kind: String,
+}
+
+/// What a token is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Purpose {
+    /// An agent registers itself.
+    Register,
+    /// An agent removes itself.
+    Remove,
 }
 
 /// Connects; nothing is sent yet.
@@ -311,6 +320,39 @@ impl Acting {
         &self.0
     }
 
+    /// A token by which an agent may come or go.
+    pub(super) async fn token(&self, url: &str, purpose: Purpose) -> Result<Secret, Error> {
+        let scope = Scope::of(url)?;
+        let (what, name) = match purpose {
+            Purpose::Register => ("registered", "registration-token"),
+            Purpose::Remove => ("removed", "remove-token"),
+        };
+        let doing = format!("cannot get the token by which runners are {what} at {url}");
+        let path = scope.path(&["actions", "runners", name]);
+        let answer = self.send(&scope, &doing, Verb::Post, &path, None).await?;
+        Ok(Secret(json_of::<Token>(&doing, &answer)?.token))
+    }
+
+    /// Gives a runner these labels, in the place of those that somebody gave it before.
+    pub(super) async fn set_labels(&self, url: &str, id: i64, labels: &[String]) -> Result<(), Error> {
+        let scope = Scope::of(url)?;
+        let number = id.to_string();
+        let doing = format!("cannot set the labels of runner {id}");
+        let path = scope.path(&["actions", "runners", &number, "labels"]);
+        self.send(&scope, &doing, Verb::Put, &path, Some(&json!({ "labels": labels }))).await?;
+        Ok(())
+    }
+
+    /// Puts a runner into a group, by its name.
+    pub(super) async fn set_group(&self, url: &str, id: i64, group: &str) -> Result<(), Error> {
+        let doing = format!("cannot put runner {id} into the group `{group}`");
+        let scope = Scope::of(url)?;
+        let (known, number) = (self.group(&doing, url, group).await?.to_string(), id.to_string());
+        let path = scope.path(&["actions", "runner-groups", &known, "runners", &number]);
+        self.send(&scope, &doing, Verb::Put, &path, None).await?;
+        Ok(())
+    }
+
     /// The number of a group.
     async fn group(&self, doing: &str, url: &str, group: &str) -> Result<i64, Error> {
         let groups = self.0.groups(url).await?;
@@ -344,18 +386,6 @@ impl Roster for Acting {
 }
 
 impl Registrar for Acting {
-    async fn token(&self, url: &str, purpose: Purpose) -> Result<Secret, Error> {
-        let scope = Scope::of(url)?;
-        let (what, name) = match purpose {
-            Purpose::Register => ("registered", "registration-token"),
-            Purpose::Remove => ("removed", "remove-token"),
-        };
-        let doing = format!("cannot get the token by which runners are {what} at {url}");
-        let path = scope.path(&["actions", "runners", name]);
-        let answer = self.send(&scope, &doing, Verb::Post, &path, None).await?;
-        Ok(Secret(json_of::<Token>(&doing, &answer)?.token))
-    }
-
     async fn prepare(&self, url: &str, wish: &Prepared) -> Result<Secret, Error> {
         let scope = Scope::of(url)?;
         let doing = format!("cannot prepare the runner `{}` at {url}", wish.name);
@@ -378,24 +408,6 @@ impl Registrar for Acting {
             answer => answer?,
         };
         Ok(Secret(json_of::<Configuration>(&doing, &answer)?.encoded_jit_config))
-    }
-
-    async fn set_labels(&self, url: &str, id: i64, labels: &[String]) -> Result<(), Error> {
-        let scope = Scope::of(url)?;
-        let number = id.to_string();
-        let doing = format!("cannot set the labels of runner {id}");
-        let path = scope.path(&["actions", "runners", &number, "labels"]);
-        self.send(&scope, &doing, Verb::Put, &path, Some(&json!({ "labels": labels }))).await?;
-        Ok(())
-    }
-
-    async fn set_group(&self, url: &str, id: i64, group: &str) -> Result<(), Error> {
-        let doing = format!("cannot put runner {id} into the group `{group}`");
-        let scope = Scope::of(url)?;
-        let (known, number) = (self.group(&doing, url, group).await?.to_string(), id.to_string());
-        let path = scope.path(&["actions", "runner-groups", &known, "runners", &number]);
-        self.send(&scope, &doing, Verb::Put, &path, None).await?;
-        Ok(())
     }
 
     async fn remove(&self, url: &str, id: i64) -> Result<Removed, Error> {

@@ -29,7 +29,8 @@ mod tests;
 pub use client::{Acting, Looking};
 pub use settings::{Account, Settings};
 
-use crate::registrar::{Prepared, Purpose, Registrar};
+use crate::registrar::{Prepared, Registrar};
+use client::Purpose;
 use scope::Scope;
 
 /// The provider of what belongs to GitHub.
@@ -102,7 +103,9 @@ fn requested(request: &str) -> Result<(Wanted, &str), String> {
     let wanted = match what {
         "registration-token" if wish.is_empty() => Some(Wanted::Token(Purpose::Register)),
         "remove-token" if wish.is_empty() => Some(Wanted::Token(Purpose::Remove)),
-        "jit-config" => prepared(wish).map(Wanted::Configuration),
+        "jit-config" => {
+            Prepared::parse(wish).filter(|wish| !wish.labels.is_empty()).map(Wanted::Configuration)
+        }
         _ => None,
     };
     let wanted = wanted.ok_or(
@@ -111,22 +114,6 @@ fn requested(request: &str) -> Result<(Wanted, &str), String> {
     )?;
     Scope::of(url).map_err(|error| format!("{}: {}.", error.message, error.help.unwrap_or_default()))?;
     Ok((wanted, url))
-}
-
-/// Reads `name=NAME&labels=A,B&group=GROUP`.
-fn prepared(wish: &str) -> Option<Prepared> {
-    let mut prepared = Prepared::default();
-    for part in wish.split('&') {
-        let (name, value) = part.split_once('=').filter(|(_, value)| !value.is_empty())?;
-        match name {
-            "name" => prepared.name = value.to_owned(),
-            "labels" => prepared.labels = value.split(',').map(str::to_owned).collect(),
-            "group" => prepared.group = Some(value.to_owned()),
-            _ => return None,
-        }
-    }
-    let is_whole = !prepared.name.is_empty() && !prepared.labels.is_empty();
-    (is_whole && prepared.labels.iter().all(|label| !label.is_empty())).then_some(prepared)
 }
 
 /// Some of the variables are secret.

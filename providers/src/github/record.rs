@@ -1,7 +1,6 @@
 //! `github_registration`: a runner as GitHub knows it.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use fleet_derive::Schema;
 use fleet_engine::attributes::Misfit;
@@ -11,7 +10,7 @@ use futures_util::future::join_all;
 
 use super::client::{Acting, Looking};
 use super::scope::Scope;
-use crate::registrar::{Registered, Registrar, Roster, await_online, deregister};
+use crate::registrar::{Registered, Registrar, Roster, await_online, deregister, imported, seconds};
 
 /// What GitHub gives every runner on a Mac; somebody who says it as well says nothing, in whatever letters.
 const GIVEN: [&str; 3] = ["self-hosted", "macOS", "ARM64"];
@@ -181,12 +180,9 @@ impl Sought {
                 Sought { wish, except: except.into_iter().filter_map(|known| known.runner_id).collect() }
             }
             At::Id(id) => {
-                let (url, name) = id.split_once(' ').ok_or_else(|| {
-                    Error::permanent(format!("`{id}` does not name a runner"))
-                        .help("write its URL and its name, with a space between them")
-                })?;
-                Scope::of(url)?;
-                Sought { wish: Record::named(url, name.trim()), except: Vec::new() }
+                let (url, name) = imported(&id)?;
+                Scope::of(&url)?;
+                Sought { wish: Record::named(&url, &name), except: Vec::new() }
             }
         })
     }
@@ -226,10 +222,6 @@ impl Record {
             online: None,
         }
     }
-}
-
-fn seconds(number: i64) -> Duration {
-    Duration::from_secs(u64::try_from(number).unwrap_or_default())
 }
 
 #[cfg(test)]

@@ -1,15 +1,14 @@
 //! `data "github_runners"`: all runners that are registered somewhere.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use fleet_derive::Schema;
 use fleet_engine::attributes::Misfit;
 use fleet_engine::resource::{DataKind, Error};
-use futures_util::future::join_all;
 
 use super::client::Looking;
 use super::scope::Scope;
-use crate::registrar::{Registered, Roster};
+use crate::registrar::{Registered, rosters};
 
 /// All runners that are registered somewhere, as GitHub sees them now.
 ///
@@ -47,14 +46,9 @@ impl DataKind for Runners {
     }
 
     async fn read(reader: &Looking, batch: Vec<Runners>) -> Vec<Result<Runners, Error>> {
-        let urls: BTreeSet<String> = batch.iter().map(|asked| asked.url.clone()).collect();
-        let listed = urls.into_iter().map(|url| async move {
-            let all = reader.list(&url).await;
-            (url, all)
-        });
-        let listed: BTreeMap<String, Result<Vec<Registered>, Error>> =
-            join_all(listed).await.into_iter().collect();
-        let answer = |asked: Runners| match listed.get(&asked.url) {
+        let urls: Vec<String> = batch.iter().map(|asked| asked.url.clone()).collect();
+        let listed = rosters(reader, urls.iter().map(String::as_str)).await;
+        let answer = |asked: Runners| match listed.get(&*asked.url) {
             Some(Ok(all)) => Ok(asked.with(all)),
             Some(Err(error)) => Err(error.clone()),
             None => Err(Error::permanent("it was not asked")),

@@ -16,8 +16,9 @@ const API_URL: &str = "https://api.github.com";
 /// organisation; or a token. What is not said is taken from `GITHUB_APP_ID`, `GITHUB_APP_INSTALLATION_ID` and
 /// `GITHUB_APP_PRIVATE_KEY`, else from `GITHUB_TOKEN`. On GitHub Enterprise, `api_url` is the address of the server.
 ///
-/// It issues secrets: `registration-token:URL` and `remove-token:URL`, by which agents come and go. Such a token is asked for
-/// when a step needs it, and is good for an hour.
+/// It issues secrets: `registration-token:URL` and `remove-token:URL`, by which agents come and go, and
+/// `jit-config:URL?name=NAME&labels=A,B&group=GROUP`, by which an agent is started that is there for one job. Such a secret is
+/// asked for when a step needs it; a token is good for an hour.
 ///
 /// ```hcl
 /// secret "github" {

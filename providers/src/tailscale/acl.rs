@@ -4,6 +4,7 @@ use fleet_derive::Schema;
 use fleet_engine::attributes::Misfit;
 use fleet_engine::resource::{ApiKind, At, Change, Error, Resource};
 use fleet_transport::http::{Answer, Body, Verb};
+use similar::{ChangeTag, TextDiff};
 
 use super::client::{Acting, Looking, Refusal, Told};
 use super::hujson;
@@ -14,8 +15,8 @@ use super::hujson;
 /// its own way to write them.
 ///
 /// Before it is set, the tailnet checks it and runs its `tests`; where one fails, nothing is set. It is set only if it is still
-/// the one that the plan saw: what somebody changed in the console meanwhile is not overwritten, and the next plan shows it as
-/// a difference.
+/// the one that the plan saw: what somebody changed in the console meanwhile is not overwritten, its lines are told, and the
+/// next plan shows it as a difference.
 ///
 /// A tailnet has one policy, always. Removing this leaves it as it is.
 ///
@@ -81,7 +82,7 @@ impl ApiKind for Acl {
             Change::Update { from } => from,
             Change::Create => current(writer.looking()).await?,
         };
-        let etag = seen.etag.ok_or_else(|| {
+        let etag = seen.etag.clone().ok_or_else(|| {
             Error::permanent(format!("{doing}: the tailnet did not say which one is in force"))
                 .help("plan again")
         })?;
@@ -93,10 +94,16 @@ impl ApiKind for Acl {
         }
         match writer.send(doing, Verb::Post, &["acl"], &[("if-match", &etag)], body()).await {
             Ok(answer) => Ok(Acl { etag: answer.header("etag"), ..self }),
-            Err(Refusal::Changed(error)) => Err(error.help(
-                "somebody changed the policy since the plan was made, and that was not overwritten: plan again, and the \
-                 difference is shown",
-            )),
+            Err(Refusal::Changed(mut error)) => {
+                let now = current(writer.looking()).await?;
+                error.message += &format!(
+                    "; since the plan was made, somebody changed {}",
+                    changed(&seen.policy, &now.policy)
+                );
+                Err(error.help(
+                    "that was not overwritten, and nothing was set: plan again, and decide what is to stay",
+                ))
+            }
             Err(refusal) => Err(refusal.into()),
         }
     }
@@ -112,6 +119,18 @@ async fn current(reader: &Looking) -> Result<Acl, Error> {
     let doing = "cannot read the policy of the tailnet";
     let answer = reader.get(doing, &["acl"], &[("accept", "application/hujson")]).await?;
     Ok(Acl { policy: answer.text()?.to_owned(), etag: answer.header("etag") })
+}
+
+/// How a policy was changed, line by line.
+fn changed(before: &str, after: &str) -> String {
+    let diff = TextDiff::from_lines(before, after);
+    let lines = diff.iter_all_changes().filter(|change| change.tag() != ChangeTag::Equal);
+    let lines: Vec<String> =
+        lines.map(|change| format!("  {} {}", change.tag(), change.value().trim_end())).collect();
+    match lines.is_empty() {
+        true => "it, and back again".to_owned(),
+        false => format!("these lines:\n{}", lines.join("\n")),
+    }
 }
 
 /// What the tailnet has against a policy. It answers 200 in any case.

@@ -104,7 +104,10 @@ impl World {
         while self.views() != *before && Instant::now() < deadline {
             std::thread::sleep(Duration::from_millis(100));
         }
-        assert_eq!(self.views(), *before, "{story}");
+        let after = self.views();
+        for (what, before) in before.as_object().unwrap() {
+            assert_eq!(after[what], *before, "{story}: {what}");
+        }
     }
 
     /// What each service has, as JSON.

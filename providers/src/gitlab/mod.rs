@@ -1,0 +1,93 @@
+//! Provider `gitlab`: runners of GitLab CI, as GitLab knows them.
+//!
+//! 1. [`settings`]: as whom GitLab is asked; [`client`]: the two sides of its API; [`scope`]: where runners belong
+//! 2. [`record`]: a runner as GitLab knows it. What is the same for other services of CI is in [`registrar`](crate::registrar)
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use fleet_engine::host::reach::Secret;
+use fleet_engine::kind::{Kind, Of};
+use fleet_engine::provider::{Provider, Standing};
+use fleet_engine::resource::Error;
+use fleet_engine::schema::Requests;
+
+mod client;
+mod record;
+mod scope;
+mod settings;
+#[cfg(test)]
+mod tests;
+
+pub use client::{Acting, Looking};
+pub use settings::Settings;
+
+use crate::registrar::{Prepared, Registrar};
+use scope::Scope;
+
+/// The provider of what belongs to GitLab.
+#[derive(Clone)]
+pub struct Gitlab {
+    /// GitLab's own variables.
+    environment: BTreeMap<String, String>,
+}
+
+impl Gitlab {
+    /// Takes what its settings leave out from these environment variables.
+    #[must_use]
+    pub fn new(environment: &BTreeMap<String, String>) -> Gitlab {
+        let own = environment.iter().filter(|(name, _)| name.starts_with("GITLAB_"));
+        Gitlab { environment: own.map(|(name, value)| (name.clone(), value.clone())).collect() }
+    }
+
+    /// Connects as the settings say.
+    pub fn connect(&self, settings: Settings) -> Result<Acting, Error> {
+        client::connect(&settings.complete(&self.environment)?)
+    }
+}
+
+impl Provider for Gitlab {
+    const NAME: &'static str = "gitlab";
+    const LIMIT: usize = 8;
+    type Settings = Settings;
+    type Reader = Looking;
+    type Writer = Acting;
+    const KINDS: &'static [&'static dyn Kind<Looking, Acting>] = &[&Of::<record::Record>::KIND];
+    const ISSUES: Option<Requests> = Some(|request| requested(request).map(drop));
+
+    async fn reader(&self, settings: Settings) -> Result<Looking, Error> {
+        Ok(self.connect(settings)?.looking().clone())
+    }
+
+    async fn writer(&self, settings: Settings) -> Result<Acting, Error> {
+        self.connect(settings)
+    }
+
+    async fn issue(&self, settings: Settings, request: &str) -> Result<Secret, Error> {
+        let (url, wish) = requested(request).map_err(Error::permanent)?;
+        self.connect(settings)?.prepare(url, &wish).await
+    }
+
+    async fn standing(&self, settings: Settings) -> Result<Option<Standing>, Error> {
+        self.connect(settings)?.looking().standing().await.map(Some)
+    }
+}
+
+/// Where a runner is asked for, and which; or why none is.
+fn requested(request: &str) -> Result<(&str, Prepared), String> {
+    let (url, wish) =
+        request.strip_prefix("runner:").and_then(|rest| rest.split_once('?')).unwrap_or_default();
+    let wish = Prepared::parse(wish).filter(|wish| wish.group.is_none()).ok_or(
+        "GitLab issues `runner:URL?name=NAME&labels=A,B` (`labels` may be left out), where the URL is that of a project, of a \
+         group (`https://gitlab.com/groups/GROUP`) or of a whole server.",
+    )?;
+    Scope::of(url).map_err(|error| format!("{}: {}.", error.message, error.help.unwrap_or_default()))?;
+    Ok((url, wish))
+}
+
+/// Some of the variables are secret.
+impl fmt::Debug for Gitlab {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Gitlab").finish_non_exhaustive()
+    }
+}

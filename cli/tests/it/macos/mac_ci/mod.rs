@@ -110,10 +110,19 @@ impl World {
         }
     }
 
+    /// What the tailnet calls the device of a host.
+    fn device(&self, name: &str) -> String {
+        let book = self.rented.lab.vendors().tailscale.books.tailnet.book();
+        let found = book.devices.values().find(|device| device.hostname == name);
+        found.unwrap_or_else(|| panic!("{name} is no device")).node_id.clone()
+    }
+
     /// What each service has, as JSON.
     fn views(&self) -> Json {
         let lab = &self.rented.lab;
         let mut objects: Vec<String> = lab.kubernetes().objects().iter().map(named).collect();
+        // Every namespace gets one, some time after it was made.
+        objects.retain(|object| !(object.starts_with("ServiceAccount ") && object.ends_with("/default")));
         objects.sort();
         let (tailscale, github) = (&lab.vendors().tailscale, &lab.vendors().github);
         let of_tailnet = |what: &str| {

@@ -1,5 +1,6 @@
 //! From nothing to three healthy fleets and back, as each service sees it.
 
+use fleet_lab::gate::{Pass, When};
 use serde_json::{Value as Json, json};
 
 use super::World;
@@ -21,7 +22,14 @@ fn three_fleets_come_out_of_one_pool_and_go_back() {
     NAMES.iter().for_each(|name| check_mac(&world, name));
     check_views(&world, &nothing);
 
+    let servers = NAMES.map(|name| world.rented.server(name).id);
+    let devices = NAMES.map(|name| world.device(name));
+    world.rented.lab.gate().await_number(usize::MAX, When::After, || ());
     world.run("destroy", &["--auto-approve"]).ok();
+    let calls = world.rented.lab.gate().passed();
+    for ((name, server), device) in NAMES.iter().zip(&servers).zip(&devices) {
+        check_order(&calls, name, server, device);
+    }
     world.check_views(&nothing, "nobody knows of the Macs any more, and the pool is full again");
     let rented = &world.rented;
     for server in rented.lab.servers() {
@@ -31,6 +39,36 @@ fn three_fleets_come_out_of_one_pool_and_go_back() {
     rented.lab.servers().iter().for_each(|server| rented.restart(&server.id));
     for (id, after) in world.snapshots() {
         after.check_same(&before[&id], &id);
+    }
+}
+
+/// Whoever gives a Mac back has drained its Node, revoked what its agent may do, and removed its runner, its device and its Node
+/// before.
+fn check_order(calls: &[Pass], name: &str, server: &str, device: &str) {
+    let writes: Vec<String> = calls
+        .iter()
+        .filter(|call| call.changes())
+        .map(|call| format!("{} {}", call.method, call.path))
+        .collect();
+    let all = |end: &str| {
+        let places = writes.iter().enumerate().filter(|(_, write)| write.ends_with(end)).map(|(at, _)| at);
+        places.collect::<Vec<_>>()
+    };
+    let first = |end: &str| *all(end).first().unwrap_or_else(|| panic!("{name}: no {end}: {writes:#?}"));
+    let last = |end: &str| *all(end).last().unwrap_or_else(|| panic!("{name}: no {end}: {writes:#?}"));
+    let node = format!("/api/v1/nodes/{name}");
+    let drained = first(&format!("PATCH {node}"));
+    let revoked =
+        first(&format!("DELETE /apis/rbac.authorization.k8s.io/v1/clusterrolebindings/tart-kubelet-{name}"));
+    let deleted = last(&format!("DELETE {node}"));
+    let left = first(&format!("DELETE /api/v2/device/{device}"));
+    let returned = last(&format!("/servers/{server}"));
+    assert!(drained < revoked && revoked < deleted, "{name}: {writes:#?}");
+    assert!(deleted < returned && left < returned, "{name}: {writes:#?}");
+    if name.contains("builder") {
+        let deregistered =
+            writes.iter().position(|write| write.starts_with("DELETE /orgs/example/actions/runners/"));
+        assert!(deregistered.is_some_and(|deregistered| deregistered < returned), "{name}: {writes:#?}");
     }
 }
 

@@ -8,6 +8,9 @@ use fleet_lab::desk::Desk;
 
 use crate::vendors::{World, examples};
 
+/// What is known of a runner: its name, its labels, and whether jobs are let in.
+type Seen = (String, Vec<String>, bool);
+
 /// What the laws need to know of a service.
 struct Service {
     /// The name of its provider.
@@ -19,8 +22,8 @@ struct Service {
     desk: fn(&World) -> Desk,
     /// Makes the runner `mini` of the example, with an agent.
     add: fn(&World),
-    /// What is known of runners: the name, the labels, and whether jobs are let in.
-    runners: fn(&World) -> Vec<(String, Vec<String>, bool)>,
+    /// What is known of runners.
+    runners: fn(&World) -> Vec<Seen>,
     /// An agent comes with what it was configured with.
     contact: fn(&World, &str) -> bool,
     /// Whether every runner has a job.

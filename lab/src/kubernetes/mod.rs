@@ -212,6 +212,11 @@ impl Cluster {
         locked(&self.inside.books).get(kind, namespace, name).cloned()
     }
 
+    /// Somebody makes a namespace.
+    pub fn add_namespace(&self, name: &str) {
+        add_namespace(&mut locked(&self.inside.books), name, self.inside.clock.time());
+    }
+
     /// Forgets all changes, so that every watch and every half-read list has to begin anew.
     pub fn forget_changes(&self) {
         locked(&self.inside.books).forget();
@@ -323,15 +328,19 @@ impl Cluster {
     }
 }
 
+fn add_namespace(books: &mut Books, name: &str, now: Time) {
+    let metadata = json!({ "name": name, "uid": books.uid(), "creationTimestamp": stamp(now) });
+    let mut namespace = json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": metadata });
+    if let Some(kind) = Kind::named("Namespace") {
+        admission::complete(kind, &mut namespace);
+        books.put(kind, namespace);
+    }
+}
+
 /// What every cluster begins with; the token of somebody who may do everything.
 fn first_objects(books: &mut Books, now: Time) -> String {
     for name in ["default", "kube-node-lease", "kube-public", "kube-system"] {
-        let metadata = json!({ "name": name, "uid": books.uid(), "creationTimestamp": stamp(now) });
-        let mut namespace = json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": metadata });
-        if let Some(kind) = Kind::named("Namespace") {
-            admission::complete(kind, &mut namespace);
-            books.put(kind, namespace);
-        }
+        add_namespace(books, name, now);
     }
     if let Some(kind) = Kind::named("ServiceAccount") {
         let metadata = json!({

@@ -8,7 +8,6 @@ use std::time::Duration;
 
 use fleet_lab::clock::Pace;
 use fleet_lab::mac::{Macs, archive};
-use fleet_lab::runners::Purpose;
 use fleet_lab::{Lab, Options};
 
 use super::measure::{Cost, within};
@@ -16,8 +15,6 @@ use super::report::publish;
 use crate::Outcome;
 use crate::run::{cargo, root};
 
-/// Where runners are registered.
-const GITHUB: &str = "https://github.com/example";
 /// The times of the protocol of pools: the lab's vendor does not lag behind.
 const TIMES: &str =
     r#"{ settle = "1s", delay = "1s", check_lifetime = "600ms", hold = "2s", poll = "100ms" }"#;
@@ -81,7 +78,7 @@ fn section(macs: usize, things: usize, costs: &[Cost; 3]) -> String {
         .collect();
     format!(
         "## macs\n\nCommand: `cargo xtask bench macs`. `examples/fleets/mac-ci` on {macs} Macs of the lab, which run on the same machine in \
-         real time, behind SSH and with the vendor's API before them; {things} things are managed. Wall time holds what the simulated \
+         real time, behind SSH, with the APIs of their vendor, Kubernetes, Tailscale and GitHub; {things} things are managed. Wall time holds what the simulated \
          Macs need of this machine and how long they really wait (processes that must stay for seconds, a start anew of every Mac); \
          CPU is that of fleet with its `ssh` alone.\n\n\
          | work | wall s | CPU s | CPU per Mac, ms |\n|---|---|---|---|\n{rows}"
@@ -104,16 +101,17 @@ impl Site {
         }
         let tools = tempfile::Builder::new().prefix("fb").tempdir().map_err(|e| unmade(&e))?.keep();
         let factory = Macs::new(&root().join("target/release/fleet"), &tools).map_err(|e| e.to_string())?;
-        let factory = Arc::new(factory);
         let options =
-            Options { macs, pace: Pace::Times(1.0), factory: factory.clone(), ..Options::default() };
+            Options { macs, pace: Pace::Times(1.0), factory: Arc::new(factory), ..Options::default() };
         let lab = Lab::start(options).map_err(|e| e.to_string())?;
         for server in lab.servers() {
             let machine = lab.directory().join("machines").join(&server.id).join("root");
             archive::put(&machine, &archive::xcode("26.3")).map_err(|e| unmade(&e))?;
         }
-        let token = factory.runners().token(GITHUB, Purpose::Register, lab.clock().time()).token;
-        supply(&directory, &token).map_err(|e| unmade(&e))?;
+        for namespace in ["ci", "tailscale-operator"] {
+            lab.kubernetes().add_namespace(namespace);
+        }
+        supply(&directory).map_err(|e| unmade(&e))?;
         let (nodes, runners) = (macs / 3, macs / 3);
         let builders = macs - nodes - runners;
         let sizes = format!("sizes={{ macos = {nodes}, runners = {runners}, builders = {builders} }}");
@@ -154,16 +152,12 @@ impl Site {
 }
 
 /// The example, its modules, and what a user puts beside it.
-fn supply(directory: &Path, token: &str) -> std::io::Result<()> {
+fn supply(directory: &Path) -> std::io::Result<()> {
     for part in ["modules", "fleets/mac-ci"] {
         copy(&root().join("examples").join(part), &directory.join(part))?;
     }
     let place = directory.join("fleets/mac-ci");
-    archive::supply(&place.join("artifacts"))?;
-    fs::create_dir_all(place.join("secrets"))?;
-    fs::write(place.join("secrets/kubeconfig"), "apiVersion: v1\nkind: Config\n")?;
-    fs::write(place.join("secrets/tailnet-key"), "tskey-auth-lab")?;
-    fs::write(place.join("secrets/github-token"), token)
+    archive::supply(&place.join("artifacts"))
 }
 
 fn copy(from: &Path, to: &Path) -> std::io::Result<()> {

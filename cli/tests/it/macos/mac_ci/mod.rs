@@ -5,9 +5,8 @@ mod whole;
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::Write;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use fleet_engine::host::reach::Secret;
@@ -76,21 +75,9 @@ impl World {
         let world = World { rented };
         // Where the accounts of agents are, and where the operator of Tailscale is.
         for namespace in ["ci", "tailscale-operator"] {
-            world.create(
-                &json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": namespace } }),
-            );
+            world.rented.lab.kubernetes().add_namespace(namespace);
         }
         world
-    }
-
-    /// Somebody else makes an object.
-    fn create(&self, object: &Json) {
-        let mut kubectl = Command::new("kubectl");
-        kubectl.arg("--kubeconfig").arg(&self.rented.lab.description().kubeconfig);
-        kubectl.args(["create", "--validate=false", "-f", "-"]).stdin(Stdio::piped()).stdout(Stdio::null());
-        let mut kubectl = kubectl.spawn().unwrap();
-        kubectl.stdin.take().unwrap().write_all(object.to_string().as_bytes()).unwrap();
-        assert!(kubectl.wait().unwrap().success(), "{object}");
     }
 
     fn run(&self, command: &str, more: &[&str]) -> Ran {

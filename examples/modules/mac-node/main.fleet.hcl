@@ -130,7 +130,6 @@ resource "kubernetes_node_identity" "this" {
   name         = "tart-kubelet-${var.name}"
   namespace    = var.cluster.namespace
   cluster_role = var.cluster.role
-  node         = var.name
 }
 
 module "node" {
@@ -151,6 +150,7 @@ module "node" {
 resource "kubernetes_node" "this" {
   name        = var.name
   provider_id = var.provider_id
+  identity    = kubernetes_node_identity.this.name
   depends_on  = [module.node]
 }
 

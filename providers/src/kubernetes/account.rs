@@ -134,17 +134,21 @@ impl Account {
 
     /// Removes all of it, authority first.
     pub(super) async fn remove(&self, acting: &Acting) -> Result<(), Error> {
+        revoke(acting, &self.name).await?;
         let secret = self.secret_name();
-        for place in [
-            bindings().one("", &self.name),
-            secrets().one(&self.namespace, &secret),
-            accounts().one(&self.namespace, &self.name),
-        ] {
+        for place in [secrets().one(&self.namespace, &secret), accounts().one(&self.namespace, &self.name)] {
             acting.delete(&place, "").await?;
             gone(&acting.looking, &place, "", PATIENCE).await?;
         }
         Ok(())
     }
+}
+
+/// Takes the role of an account away.
+pub(super) async fn revoke(acting: &Acting, name: &str) -> Result<(), Error> {
+    let place = bindings().one("", name);
+    acting.delete(&place, "").await?;
+    gone(&acting.looking, &place, "", PATIENCE).await
 }
 
 impl Found {

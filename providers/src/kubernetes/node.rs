@@ -9,6 +9,7 @@ use fleet_engine::resource::{ApiKind, At, Change, Disruption, Error, Resource, T
 use futures_util::future::join_all;
 use serde_json::{Value as Json, json};
 
+use super::account;
 use super::client::{self, Acting, Looking};
 use super::drain::{cordon, drain};
 use super::json::{metadata, text};
@@ -31,7 +32,8 @@ const RESERVED: [&str; 2] = ["kubernetes.io", "k8s.io"];
 /// Labels are fleet's own fields of the Node. Those of `kubernetes.io` and `k8s.io` are the agent's and refused, and so is
 /// what begins with one of `agent_labels`: an agent takes labels away that it thinks its own.
 ///
-/// On the way out the Node is cordoned, its pods are evicted as their budgets allow, and then it is deleted. Pods that are
+/// On the way out the Node is cordoned, its pods are evicted as their budgets allow, the authority of its agent is revoked,
+/// and then it is deleted. Pods that are
 /// still there at the deadline are told, and the Node stays, unless `delete_undrained` says otherwise.
 ///
 /// ```hcl
@@ -61,6 +63,9 @@ pub(super) struct Node {
     /// For how long an agent is believed to be there after it was heard of.
     #[fleet(default = "2m")]
     stale_after: String,
+    /// The account of its agent: `name` of its `kubernetes_node_identity`. What it may do is revoked before the Node is deleted,
+    /// because an agent that still runs and may do so registers its Node anew.
+    identity: Option<String>,
     /// For how long its pods are waited for when it goes.
     #[fleet(default = "5m")]
     drain_timeout: String,
@@ -241,6 +246,9 @@ impl ApiKind for Node {
             Err(error) => tracing::warn!("deleted although: {error}"),
             Ok(()) => {}
         }
+        if let Some(identity) = &observed.identity {
+            account::revoke(writer, identity).await?;
+        }
         writer.delete(&place, &uid).await?;
         gone(&writer.looking, &place, &uid, PATIENCE).await
     }
@@ -263,6 +271,7 @@ async fn observe(reader: &Looking, at: At<Node>) -> Result<Option<Node>, Error> 
             agent_labels: Vec::new(),
             ready: true,
             stale_after: "2m".to_owned(),
+            identity: None,
             drain_timeout: "5m".to_owned(),
             delete_undrained: false,
             addresses: None,
@@ -295,6 +304,7 @@ mod tests {
             agent_labels: vec!["tuist.dev/".to_owned()],
             ready: true,
             stale_after: "2m".to_owned(),
+            identity: None,
             drain_timeout: "5m".to_owned(),
             delete_undrained: false,
             addresses: None,

@@ -8,10 +8,9 @@ use fleet_engine::resource::{ApiKind, At, Change, Error, Resource};
 use futures_util::future::join_all;
 
 use super::account::{Account, Found};
-use super::client::{self, Acting, Looking};
+use super::client::{Acting, Looking};
 use super::json::texts;
 use super::owned;
-use super::wait::{PATIENCE, gone};
 
 /// The account of an agent, such as that of a Mac, with a token that lasts and a role: yields its kubeconfig.
 ///
@@ -41,9 +40,6 @@ pub(super) struct NodeIdentity {
     /// Labels of all three objects.
     #[fleet(default = BTreeMap::new())]
     labels: BTreeMap<String, String>,
-    /// The Node that its agent registers. It is removed once the account is, because an agent that still runs and has its
-    /// authority registers it anew.
-    node: Option<String>,
     /// The server that the kubeconfig names; the one that fleet talks to if it is left out.
     server: Option<String>,
     /// The kubeconfig of the account.
@@ -114,11 +110,7 @@ impl ApiKind for NodeIdentity {
     }
 
     async fn destroy(writer: &Acting, observed: NodeIdentity) -> Result<(), Error> {
-        observed.account(&writer.looking).remove(writer).await?;
-        let Some(node) = &observed.node else { return Ok(()) };
-        let place = client::Resource::core("Node", "nodes", false).one("", node);
-        writer.delete(&place, "").await?;
-        gone(&writer.looking, &place, "", PATIENCE).await
+        observed.account(&writer.looking).remove(writer).await
     }
 }
 
@@ -136,7 +128,6 @@ async fn observe(reader: &Looking, at: At<NodeIdentity>) -> Result<Option<NodeId
                 cluster_role: String::new(),
                 token: true,
                 labels: labels.unwrap_or_default(),
-                node: None,
                 server: None,
                 kubeconfig: None,
             }

@@ -26,7 +26,6 @@ resource \"kubernetes_manifest\" \"role\" {
 const NODE: &str = "  resource \"kubernetes_node_identity\" \"this\" {
     name         = \"tart-kubelet-mini\"
     cluster_role = kubernetes_manifest.role.name
-    node         = \"mini\"
   }
 
   module \"node\" {
@@ -44,6 +43,7 @@ const NODE: &str = "  resource \"kubernetes_node_identity\" \"this\" {
     labels        = { \"example.com/team\" = \"ci\" }
     agent_labels  = [\"tuist.dev/\"]
     drain_timeout = \"5s\"
+    identity      = kubernetes_node_identity.this.name
     depends_on    = [module.node]
   }
 ";

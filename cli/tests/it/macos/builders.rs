@@ -30,6 +30,19 @@ pub(crate) fn prepare(minis: &Minis) {
     minis.wait(async { minis.macs[0].begin_session(501) });
 }
 
+/// GitHub answers, and the configuration knows where and by which token.
+pub(crate) fn beside_github(minis: &Minis) {
+    let vendors = minis.vendors();
+    minis.site.write("github-token", fleet_lab::github::TOKEN);
+    minis.site.write(
+        "github.fleet.hcl",
+        &format!(
+            "secret \"github\" {{\n  from = \"file:github-token\"\n}}\n\nprovider \"github\" {{\n  api_url = \"{}\"\n  token   = secret.github\n}}\n",
+            vendors.github.desk.url()
+        ),
+    );
+}
+
 /// The same without anybody at the screen.
 pub(crate) fn supply(minis: &Minis) {
     pack(&minis.site, "tart.tar.gz", &archive::tart("2.32.1"));
@@ -340,6 +353,7 @@ fn a_node_of_kubernetes() {
 #[test]
 fn a_builder_of_images() {
     let minis = ready();
+    beside_github(&minis);
     copy_module(&minis.site, "github-runner");
     minis.configure(&format!(
         "  module \"builder\" {{

@@ -75,6 +75,7 @@ pub(super) fn bare() -> Minis {
     let minis = Minis::paced(1, Pace::Skipping);
     minis.site.write("sudo", PASSWORD);
     builders::supply(&minis);
+    builders::beside_github(&minis);
     for directory in ["usr/local/bin", "usr/local/lib", "usr/local"] {
         std::fs::remove_dir(minis.path(directory)).unwrap();
     }

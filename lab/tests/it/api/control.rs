@@ -134,6 +134,8 @@ fn a_lab_runs_until_it_is_told_to_stop() {
     let expected = [
         "GITHUB_API_URL",
         "GITHUB_TOKEN",
+        "GITLAB_TOKEN",
+        "GITLAB_URL",
         "KUBECONFIG",
         "SCW_ACCESS_KEY",
         "SCW_API_URL",

@@ -5,7 +5,7 @@
 //! | `env:NAME` | an environment variable |
 //! | `file:PATH` | a file on this machine; `~/` is the home directory |
 //! | `exec:COMMAND` | what a command of the shell prints |
-//! | `op://VAULT/ITEM/[SECTION/]FIELD` | 1Password, by its own program `op` |
+//! | `op://VAULT/ITEM/[SECTION/]FIELD` | 1Password, by its own program `op` or over a Connect server |
 //! | `vault:PATH#KEY` | HashiCorp Vault: a key of a secret of its KV engine, version 2 |
 //! | `k8s:NAMESPACE/NAME#KEY` | a Secret of the Kubernetes cluster that the kubeconfig leads to |
 //!
@@ -23,12 +23,27 @@ pub enum Source {
     File(String),
     /// A command of the shell.
     Exec(String),
-    /// A reference of 1Password, as a whole.
-    OnePassword(String),
+    /// A field of 1Password.
+    OnePassword(InItem),
     /// A secret of HashiCorp Vault.
     Vault(InVault),
     /// A Secret of Kubernetes.
     Kubernetes(InCluster),
+}
+
+/// A place in 1Password. Each part is a name or an id.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InItem {
+    /// The vault.
+    pub vault: String,
+    /// The item.
+    pub item: String,
+    /// The section of the item, where one is named.
+    pub section: Option<String>,
+    /// The field, or the name of a file.
+    pub field: String,
+    /// What stands behind the `?`, such as `attribute=otp`.
+    pub query: Vec<(String, String)>,
 }
 
 /// A place in HashiCorp Vault.
@@ -99,7 +114,7 @@ impl FromStr for Source {
             }
             "file:" => Ok(Source::File(rest.to_owned())),
             "exec:" => Ok(Source::Exec(rest.to_owned())),
-            "op://" => of_one_password(rest).map_err(wrong).map(|()| Source::OnePassword(text.to_owned())),
+            "op://" => of_one_password(rest).map_err(wrong).map(Source::OnePassword),
             "vault:" => of_vault(rest).map_err(wrong).map(Source::Vault),
             _ => of_cluster(rest).map_err(wrong).map(Source::Kubernetes),
         }
@@ -113,7 +128,7 @@ impl fmt::Display for Source {
             Source::Env(name) => write!(f, "env:{name}"),
             Source::File(path) => write!(f, "file:{path}"),
             Source::Exec(command) => write!(f, "exec:{command}"),
-            Source::OnePassword(reference) => f.write_str(reference),
+            Source::OnePassword(place) => write!(f, "{place}"),
             Source::Vault(InVault { path, version, key }) => {
                 write!(f, "vault:{}", path.join("/"))?;
                 version.map_or(Ok(()), |version| write!(f, "?version={version}"))?;
@@ -123,6 +138,20 @@ impl fmt::Display for Source {
                 write!(f, "k8s:{namespace}/{name}#{key}")
             }
         }
+    }
+}
+
+/// As 1Password reads it.
+impl fmt::Display for InItem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let InItem { vault, item, section, field, query } = self;
+        write!(f, "op://{vault}/{item}/")?;
+        section.as_ref().map_or(Ok(()), |section| write!(f, "{section}/"))?;
+        f.write_str(field)?;
+        query
+            .iter()
+            .zip(std::iter::once('?').chain(std::iter::repeat('&')))
+            .try_for_each(|((name, value), mark)| write!(f, "{mark}{name}={value}"))
     }
 }
 
@@ -151,11 +180,17 @@ fn of_env(name: &str) -> Result<String, &'static str> {
     if is_name { Ok(name.to_owned()) } else { Err("This is no name of an environment variable.") }
 }
 
-fn of_one_password(rest: &str) -> Result<(), &'static str> {
+fn of_one_password(rest: &str) -> Result<InItem, &'static str> {
     let (path, query) = rest.split_once('?').unwrap_or((rest, ""));
+    let incomplete = "A reference of 1Password names a vault, an item, perhaps a section, and a field.";
     let parts: Vec<&str> = path.split('/').collect();
-    if !(3..=4).contains(&parts.len()) || parts.iter().any(|part| part.trim().is_empty()) {
-        return Err("A reference of 1Password names a vault, an item, perhaps a section, and a field.");
+    let (vault, item, section, field) = match *parts {
+        [vault, item, field] => (vault, item, None, field),
+        [vault, item, section, field] => (vault, item, Some(section.to_owned()), field),
+        _ => return Err(incomplete),
+    };
+    if parts.iter().any(|part| part.trim().is_empty()) {
+        return Err(incomplete);
     }
     let is_plain = |c: char| c.is_alphanumeric() || "-_. ".contains(c);
     if !path.chars().all(|c| is_plain(c) || c == '/') {
@@ -164,10 +199,12 @@ fn of_one_password(rest: &str) -> Result<(), &'static str> {
                     is named by its id.",
         );
     }
-    if query.split('&').any(|pair| !pair.is_empty() && !pair.contains('=')) {
-        return Err("What follows the `?` is written as `attribute=otp`.");
-    }
-    Ok(())
+    let pairs = query.split('&').filter(|pair| !pair.is_empty()).map(|pair| pair.split_once('='));
+    let query = pairs
+        .map(|pair| pair.map(|(name, value)| (name.to_owned(), value.to_owned())))
+        .collect::<Option<_>>()
+        .ok_or("What follows the `?` is written as `attribute=otp`.")?;
+    Ok(InItem { vault: vault.into(), item: item.into(), section, field: field.into(), query })
 }
 
 /// `PATH#KEY`: what is before and behind the `#`.
@@ -223,19 +260,27 @@ mod tests {
             let path = path.iter().map(|part| (*part).to_owned()).collect();
             Source::Vault(InVault { path, version, key: key.into() })
         };
+        let item = |vault: &str, item: &str, section: Option<&str>, field: &str, query: &[(&str, &str)]| {
+            let query = query.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect();
+            let section = section.map(str::to_owned);
+            Source::OnePassword(InItem {
+                vault: vault.into(),
+                item: item.into(),
+                section,
+                field: field.into(),
+                query,
+            })
+        };
         let cluster =
             InCluster { namespace: "ci".into(), name: "gh-app".into(), key: "private_key.pem".into() };
         let cases = [
             ("env:TOKEN_2", Source::Env("TOKEN_2".into())),
             ("file:~/.ssh/a b", Source::File("~/.ssh/a b".into())),
             ("exec:pass show 'ci/token' | head -1", Source::Exec("pass show 'ci/token' | head -1".into())),
+            ("op://k8s-staging/TAILSCALE/auth-key", item("k8s-staging", "TAILSCALE", None, "auth-key", &[])),
             (
-                "op://k8s-staging/TAILSCALE/auth-key",
-                Source::OnePassword("op://k8s-staging/TAILSCALE/auth-key".into()),
-            ),
-            (
-                "op://v/i/section/f?attribute=otp",
-                Source::OnePassword("op://v/i/section/f?attribute=otp".into()),
+                "op://v/i/a section/f?attribute=otp&x=y",
+                item("v", "i", Some("a section"), "f", &[("attribute", "otp"), ("x", "y")]),
             ),
             ("vault:secret/ci/github#token", vault(&["secret", "ci", "github"], None, "token")),
             ("vault:kv/a?version=3#c", vault(&["kv", "a"], Some(3), "c")),

@@ -7,13 +7,14 @@
 //! 5. [`machine`]: what a vendor does to a machine; [`mac`]: machines, each with its own root directory and tree of
 //!    commands, behind an SSH server
 //! 6. [`runners`]: who runs jobs for GitHub, shared by all Macs; [`github`]: the API that shows them; [`gitlab`]: other runners;
-//!    [`vault`]: secrets. They are [`vendors`], each behind a [`desk`]
+//!    [`vault`] and [`connect`]: secrets. They are [`vendors`], each behind a [`desk`]
 //! 7. [`kubernetes`]: the API server of a cluster
 //! 8. [`gate`]: where every request comes through; [`fault`]: what goes wrong on purpose; [`log`]: every request that came
 //! 9. `control.rs`: the lab's own address, and [`Remote`], its client; `http.rs`, `disk.rs`
 
 mod begin;
 pub mod clock;
+pub mod connect;
 mod control;
 pub mod desk;
 mod disk;

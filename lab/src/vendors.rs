@@ -3,6 +3,7 @@
 use std::io;
 
 use crate::clock::Clock;
+use crate::connect::{self, Connect};
 use crate::desk::{Books, Desk};
 use crate::gate::Gate;
 use crate::github::{self, Github};
@@ -23,6 +24,8 @@ pub struct Vendor<B> {
 /// All of them.
 #[derive(Clone, Debug)]
 pub struct Vendors {
+    /// A Connect server of 1Password, which keeps secrets.
+    pub connect: Vendor<Connect>,
     /// GitHub, which keeps the runners of the Macs.
     pub github: Vendor<Github>,
     /// GitLab, which keeps other runners.
@@ -47,6 +50,7 @@ impl Vendors {
     /// If nothing can listen on this machine.
     pub async fn open(factory: &dyn Factory, clock: &Clock, gate: &Gate) -> io::Result<Vendors> {
         Ok(Vendors {
+            connect: Vendor::open(Connect::default(), clock, gate).await?,
             github: Vendor::open(Github::new(factory.runners()), clock, gate).await?,
             gitlab: Vendor::open(Gitlab::default(), clock, gate).await?,
             tailscale: Vendor::open(Console::new(factory.tailnet()), clock, gate).await?,
@@ -61,6 +65,8 @@ impl Vendors {
             ("GITHUB_TOKEN", github::TOKEN),
             ("GITLAB_TOKEN", gitlab::TOKEN),
             ("GITLAB_URL", self.gitlab.desk.url()),
+            ("OP_CONNECT_HOST", self.connect.desk.url()),
+            ("OP_CONNECT_TOKEN", connect::TOKEN),
             ("TAILSCALE_API_KEY", tailnet::API_KEY),
             ("TAILSCALE_BASE_URL", self.tailscale.desk.url()),
             ("VAULT_ADDR", self.vault.desk.url()),

@@ -3,5 +3,6 @@
 #![expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
 mod api;
+mod connect;
 mod kubernetes;
 mod mac;

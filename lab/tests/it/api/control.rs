@@ -137,6 +137,8 @@ fn a_lab_runs_until_it_is_told_to_stop() {
         "GITLAB_TOKEN",
         "GITLAB_URL",
         "KUBECONFIG",
+        "OP_CONNECT_HOST",
+        "OP_CONNECT_TOKEN",
         "SCW_ACCESS_KEY",
         "SCW_API_URL",
         "SCW_DEFAULT_ORGANIZATION_ID",

@@ -3,26 +3,21 @@
 //! Where and as whom is said as to Vault's own program: `VAULT_ADDR`, `VAULT_TOKEN` (or the file `~/.vault-token`, which
 //! `vault login` writes) and, if need be, `VAULT_NAMESPACE`.
 
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 use fleet_engine::host::reach::Secret;
 use fleet_engine::plan::chain;
 use fleet_engine::secret::InVault;
-use fleet_transport::http::{self, Answer, Reader};
+use fleet_transport::http::Answer;
 use serde::Deserialize;
 use serde_json::{Map, Value as Json};
 
+use super::keeper::{self, Keeper};
 use super::place::Surroundings;
 use super::{Got, Missing, wait_for};
 
-/// How long a request may take.
-const PATIENCE: Duration = Duration::from_secs(30);
-
 /// A Vault, and who asks.
-struct Server {
-    address: String,
-    reader: Reader,
-}
+struct Server(Keeper);
 
 /// Where an engine is, and what it is.
 #[derive(Deserialize)]
@@ -102,20 +97,14 @@ impl Server {
         let namespace = around.var("VAULT_NAMESPACE").map(|namespace| ("x-vault-namespace", namespace));
         let headers: Vec<(&'static str, &str)> =
             [("x-vault-request", "true")].into_iter().chain(namespace).collect();
-        let connected = http::connect(&http::Options {
+        let keeper = Keeper::open(&keeper::Options {
             name: "Vault",
-            url: address,
-            header: "x-vault-token",
-            credential: &Secret(token),
+            address: ("VAULT_ADDR", address),
+            credential: ("VAULT_TOKEN", "x-vault-token", Secret(token)),
             headers: &headers,
             request_id: "x-vault-request-id",
-            timeout: PATIENCE,
-        });
-        let (reader, _) = connected.map_err(|error| Missing {
-            why: chain(&error),
-            help: Some(error.help.unwrap_or_else(|| "check `VAULT_ADDR` and `VAULT_TOKEN`".into())),
         })?;
-        Ok(Server { address: address.to_owned(), reader })
+        Ok(Server(keeper))
     }
 
     async fn read(&self, place: &InVault) -> Result<Got, Missing> {
@@ -134,7 +123,7 @@ impl Server {
         let version = place.version.map(|version| version.to_string());
         let query: Vec<(&str, &str)> =
             version.as_deref().map(|version| ("version", version)).into_iter().collect();
-        let answer = self.get(&path, &query).await?;
+        let answer = self.0.get(&path, &query).await?;
         // A version that was deleted is answered with 404, and with what is known of it.
         let found: Option<Wrapped<Version>> = match answer.status {
             200 | 404 => answer.told(),
@@ -169,11 +158,7 @@ impl Server {
             None => {
                 let known: Vec<&str> = data.keys().map(String::as_str).collect();
                 let why = format!("`{whole}` in Vault has no `{}`", place.key);
-                let help = match fleet_syntax::nearest(&place.key, known.iter().copied()) {
-                    Some(near) => format!("did you mean `#{near}`?"),
-                    None => format!("it has `{}`", known.join("`, `")),
-                };
-                return Err(Missing::new(why).help(help));
+                return Err(Missing::new(why).help(keeper::instead(&place.key, &known, "#")));
             }
         };
         Ok(Got { value, until: time(&metadata.deletion_time) })
@@ -183,7 +168,7 @@ impl Server {
     async fn mount(&self, place: &InVault, whole: &str) -> Result<String, Missing> {
         let mut path = vec!["v1", "sys", "internal", "ui", "mounts"];
         path.extend(place.path.iter().map(String::as_str));
-        let answer = self.get(&path, &[]).await?;
+        let answer = self.0.get(&path, &[]).await?;
         if answer.status != 200 {
             return Err(self.refused(&answer, whole).await);
         }
@@ -203,17 +188,9 @@ impl Server {
             .help("use `exec:vault …` for other engines"))
     }
 
-    async fn get(&self, path: &[&str], query: &[(&str, &str)]) -> Result<Answer, Missing> {
-        let doing = format!("cannot ask Vault at `{}`", self.address);
-        self.reader.get(&doing, path, query).await.map_err(|error| {
-            Missing::new(chain(&error))
-                .help("see that Vault runs there and can be reached; `VAULT_ADDR` says where")
-        })
-    }
-
     /// The token that is sent; none if Vault does not take it.
     async fn token(&self) -> Result<Option<Token>, Missing> {
-        let answer = self.get(&["v1", "auth", "token", "lookup-self"], &[]).await?;
+        let answer = self.0.get(&["v1", "auth", "token", "lookup-self"], &[]).await?;
         match answer.status {
             200 => Ok(answer.told().map(|Wrapped { data }| data)),
             _ => Ok(None),
@@ -223,8 +200,7 @@ impl Server {
     /// Vault says "permission denied" of a token that is of no use and of one that may not do this alike: it is asked which.
     async fn refused(&self, answer: &Answer, whole: &str) -> Missing {
         let said = answer.told::<Refusal>().unwrap_or_default().errors.join(", ");
-        let said: String = answer.clean(&said).chars().filter(|c| !c.is_control()).take(300).collect();
-        let said = if said.is_empty() { String::new() } else { format!(": {said}") };
+        let said = keeper::said(answer, &said);
         match answer.status {
             403 => match self.token().await {
                 Ok(Some(_)) => Missing::new(format!("Vault does not let this token read `{whole}`{said}"))

@@ -2,10 +2,13 @@
 //!
 //! 1. [`Vault`]: what is known by now, and who may be asked
 //! 2. `place.rs`: variables, files, commands, and 1Password by its own program
-//! 3. `hashicorp.rs`: Vault; `issued.rs`: what a provider makes on request
+//! 3. `hashicorp.rs`: Vault; `connect/`: 1Password without its program; `keeper.rs`: what is the same about asking them
+//! 4. `issued.rs`: what a provider makes on request
 
+mod connect;
 mod hashicorp;
 mod issued;
+mod keeper;
 mod place;
 
 use std::cell::{Cell, RefCell};
@@ -26,6 +29,8 @@ use place::Surroundings;
 pub(crate) struct Vault {
     around: Surroundings,
     issuer: Issuer,
+    /// What a Connect server said so far.
+    connect: RefCell<connect::Known>,
     wanted: RefCell<Wanted>,
     /// Whether something is applied: only then providers are asked to issue something.
     is_applying: Cell<bool>,
@@ -78,6 +83,7 @@ impl Vault {
         Vault {
             around: Surroundings::of(env),
             issuer: Issuer::of(env),
+            connect: RefCell::default(),
             wanted: RefCell::new(wanted),
             is_applying: Cell::new(false),
             asked: RefCell::default(),
@@ -136,9 +142,18 @@ impl Vault {
         hashicorp::standing(&self.around)
     }
 
+    /// Whether a Connect server takes the token that 1Password is asked with; none where its own program is asked.
+    pub(crate) fn standing_at_connect(&self) -> Option<Result<(), Missing>> {
+        connect::is_meant(&self.around).then(|| connect::standing(&self.around))
+    }
+
     /// The secret that comes from there.
     pub(crate) fn fetch(&self, source: &Source) -> Result<Got, Missing> {
         match source {
+            Source::OnePassword(place) if connect::is_meant(&self.around) => {
+                let mut known = self.connect.borrow_mut();
+                connect::read(&self.around, &mut known, place).map(Got::without_end)
+            }
             Source::Vault(place) => hashicorp::read(&self.around, place),
             Source::Kubernetes(place) => self.issuer.read_cluster(place).map(Got::without_end),
             source => self.around.read(source).map(Got::without_end),
@@ -220,6 +235,7 @@ mod tests {
         Vault {
             around,
             issuer,
+            connect: RefCell::default(),
             wanted: RefCell::new(wanted),
             is_applying: Cell::new(false),
             asked: RefCell::default(),

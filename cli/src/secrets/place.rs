@@ -5,13 +5,10 @@ use std::io;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-use fleet_engine::secret::Source;
+use fleet_engine::secret::{InItem, Source};
 
-use super::Missing;
+use super::{Missing, keeper};
 use crate::Env;
-
-/// The most that is repeated of what a program complains about.
-const LONGEST: usize = 300;
 
 /// What secrets are looked for with.
 pub(super) struct Surroundings {
@@ -40,7 +37,7 @@ impl Surroundings {
             }
             Source::File(path) => self.file(path),
             Source::Exec(command) => self.command(command),
-            Source::OnePassword(reference) => self.one_password(reference),
+            Source::OnePassword(place) => self.one_password(place),
             Source::Vault(_) | Source::Kubernetes(_) => Err(Missing::new("it is not on this machine")),
         }
     }
@@ -79,9 +76,10 @@ impl Surroundings {
         printed(&format!("`{command}`"), output.stdout)
     }
 
-    fn one_password(&self, reference: &str) -> Result<String, Missing> {
+    fn one_password(&self, place: &InItem) -> Result<String, Missing> {
+        let reference = place.to_string();
         let output =
-            self.program("op").args(["read", "--no-newline", reference]).output().map_err(|error| {
+            self.program("op").args(["read", "--no-newline", &reference]).output().map_err(|error| {
                 Missing::new(format!("cannot run `op`: {error}"))
                     .help("install the command-line program of 1Password, and see that it is in the PATH")
             })?;
@@ -90,14 +88,12 @@ impl Surroundings {
         }
         let complaint = String::from_utf8_lossy(&output.stderr).into_owned();
         let last = complaint.lines().map(str::trim).rfind(|line| !line.is_empty()).unwrap_or_default();
-        let said: String = last.chars().filter(|c| !c.is_control()).take(LONGEST).collect();
+        let said = keeper::brief(last);
         let said = if said.is_empty() { format!("it ended with {}", output.status) } else { said };
         let is_signed_out = ["not currently signed in", "no account", "session expired", "authoriz"]
             .iter()
             .any(|words| said.to_lowercase().contains(words));
-        let by_token =
-            self.var("OP_SERVICE_ACCOUNT_TOKEN").is_some() || self.var("OP_CONNECT_TOKEN").is_some();
-        let help = match (is_signed_out, by_token) {
+        let help = match (is_signed_out, self.var("OP_SERVICE_ACCOUNT_TOKEN").is_some()) {
             (true, true) => {
                 "check the token of 1Password in the environment: it is of no use, or expired".to_owned()
             }

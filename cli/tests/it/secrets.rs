@@ -1,5 +1,7 @@
 //! Secrets that change at their source, secrets that cannot be had, and whether they are good.
 
+mod connect;
+
 use std::collections::BTreeMap;
 use std::fs;
 
@@ -103,11 +105,29 @@ impl Kept {
     fn fleet(&self, args: &[&str]) -> Ran {
         let words = ["--log", "trace", "--log-file", "log"];
         let ran = self.site.fleet_in(&self.vars, &args.iter().chain(&words).copied().collect::<Vec<_>>());
-        // Whatever was done, the secret stands nowhere that anybody sees.
-        let search = Search::new(&[TOKEN]);
+        // Whatever was done, neither the secret nor what it was asked for with stands anywhere that anybody sees.
+        let search = Search::new(&[TOKEN, fleet_lab::connect::TOKEN, fleet_lab::vault::ROOT_TOKEN]);
         search.check("output", format!("{}{}", ran.stdout, ran.stderr).as_bytes());
         search.check("log", &fs::read(self.site.path().join("log")).unwrap());
         ran
+    }
+
+    /// The secret of [`from`] cannot be had.
+    fn is_missing(&self, source: &str, why: &str, help: &str) {
+        let complaint = self.fleet(&["apply", "--auto-approve"]).failed();
+        assert!(
+            complaint.contains("cannot get secret.s: ") && complaint.contains(why),
+            "{source}: {complaint}"
+        );
+        assert!(complaint.contains("help: ") && complaint.contains(help), "{source}: {complaint}");
+        assert!(!self.site.path().join("a.txt").exists(), "{source}: nothing was touched");
+        let checked = self.fleet(&["secrets", "check"]);
+        assert!(
+            checked.stdout.contains(why) && checked.stdout.contains("missing: "),
+            "{source}: {}",
+            checked.stdout
+        );
+        assert_eq!(checked.exit, Exit::Failed, "{source}");
     }
 
     fn asked(&self) -> usize {
@@ -115,7 +135,7 @@ impl Kept {
     }
 }
 
-/// What is kept in Vault.
+/// What is kept, and how everything else that is kept begins.
 const TOKEN: &str = "hunter2-kept-in-vault";
 
 fn from(source: &str) -> String {
@@ -220,20 +240,7 @@ fn what_vault_does_not_give_says_why_and_what_to_do() {
     for (source, broken, why, help) in cases {
         let mut kept = Kept::new(&from(source));
         broken(&mut kept);
-        let complaint = kept.fleet(&["apply", "--auto-approve"]).failed();
-        assert!(
-            complaint.contains("cannot get secret.s: ") && complaint.contains(why),
-            "{source}: {complaint}"
-        );
-        assert!(complaint.contains("help: ") && complaint.contains(help), "{source}: {complaint}");
-        assert!(!kept.site.path().join("a.txt").exists(), "{source}: nothing was touched");
-        let checked = kept.fleet(&["secrets", "check"]);
-        assert!(
-            checked.stdout.contains(why) && checked.stdout.contains("missing: "),
-            "{source}: {}",
-            checked.stdout
-        );
-        assert_eq!(checked.exit, Exit::Failed, "{source}");
+        kept.is_missing(source, why, help);
     }
     // A token from `vault login` will do.
     let mut kept = Kept::new(&from("vault:secret/ci/github#number"));

@@ -86,7 +86,7 @@ enum State {
 /// What a service says of the credentials that it is asked with.
 #[derive(Debug, Serialize)]
 struct Asked {
-    /// The configuration of a provider, or `vault`.
+    /// The configuration of a provider, `vault`, or `1password` where a Connect server is asked.
     service: String,
     verdict: Verdict,
     /// Whose the credentials are; or why they are not taken.
@@ -166,8 +166,14 @@ pub(super) fn check(env: &mut Env, args: &CheckArgs) -> Result<Exit, Failure> {
         let row = Row::of(&name, from_text.as_deref(), secret.provider.is_some(), &vault);
         secrets.push(Row { used_by: used_by.remove(&name).unwrap_or_default(), ..row });
     }
-    if secrets.iter().any(|row| row.from.as_ref().is_some_and(|from| from.starts_with("vault:"))) {
-        asked.push(Asked::at_vault(vault.standing_at_vault()));
+    let come_from =
+        |start| secrets.iter().any(|row: &Row| row.from.as_ref().is_some_and(|from| from.starts_with(start)));
+    if come_from("vault:") {
+        asked.push(Asked::at("vault", vault.standing_at_vault()));
+    }
+    if come_from("op://") {
+        let standing = vault.standing_at_connect().map(|standing| standing.map(|()| None));
+        asked.extend(standing.map(|standing| Asked::at("1password", standing)));
     }
     let report = Report { secrets, services: asked };
     if args.json {
@@ -205,10 +211,10 @@ impl Asked {
         Asked { service, verdict, said: None, help: None, until: None, warnings: Vec::new() }
     }
 
-    /// What Vault says of its token.
-    fn at_vault(standing: Result<Option<SystemTime>, Missing>) -> Asked {
-        let asked = Asked::new(&Session::of("vault"), Verdict::Valid);
-        let service = "vault".to_owned();
+    /// What a server that keeps secrets says of its token.
+    fn at(service: &str, standing: Result<Option<SystemTime>, Missing>) -> Asked {
+        let asked = Asked::new(&Session::of(service), Verdict::Valid);
+        let service = service.to_owned();
         match standing {
             Ok(until) => Asked { service, said: Some("its token".into()), until: until.map(date), ..asked },
             Err(Missing { why, help }) => {

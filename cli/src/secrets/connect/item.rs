@@ -74,12 +74,14 @@ pub(super) trait Named {
 /// in other capital letters, which 1Password takes too.
 pub(super) fn meant<'a, T: Named>(all: impl IntoIterator<Item = &'a T>, wanted: &str) -> Vec<&'a T> {
     let all: Vec<&T> = all.into_iter().collect();
-    let fits: [&dyn Fn([&str; 2]) -> bool; 3] =
-        [&|[id, _]| id == wanted, &|[_, name]| name == wanted, &|names| {
-            names.iter().any(|name| name.to_lowercase() == wanted.to_lowercase())
-        }];
-    let found = fits.map(|fits| all.iter().copied().filter(|one| fits(one.names())).collect::<Vec<_>>());
-    found.into_iter().find(|found| !found.is_empty()).unwrap_or_default()
+    let lower = wanted.to_lowercase();
+    let rank = |one: &&T| match one.names() {
+        [id, _] if id == wanted => Some(0),
+        [_, name] if name == wanted => Some(1),
+        names => names.iter().any(|name| name.to_lowercase() == lower).then_some(2),
+    };
+    let best = all.iter().filter_map(rank).min();
+    all.into_iter().filter(|one| best.is_some() && rank(one) == best).collect()
 }
 
 /// The only one that a name means; `what` they are, and who `holder` is.

@@ -351,6 +351,7 @@ incidents! {
     expired_tailscale_key,
     hand_edited_property_list,
     kubelet_flag_lost,
+    logged_out_of_tailnet,
     loginwindow_gone,
     lost_vlan,
     missing_tailscale_tags,

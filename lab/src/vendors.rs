@@ -4,6 +4,7 @@ use std::io;
 
 use crate::clock::Clock;
 use crate::desk::{Books, Desk};
+use crate::forgejo::{self, Forgejo};
 use crate::gate::Gate;
 use crate::github::{self, Github};
 use crate::gitlab::{self, Gitlab};
@@ -23,6 +24,8 @@ pub struct Vendor<B> {
 /// All of them.
 #[derive(Clone, Debug)]
 pub struct Vendors {
+    /// Forgejo, which keeps other runners.
+    pub forgejo: Vendor<Forgejo>,
     /// GitHub, which keeps the runners of the Macs.
     pub github: Vendor<Github>,
     /// GitLab, which keeps other runners.
@@ -47,6 +50,7 @@ impl Vendors {
     /// If nothing can listen on this machine.
     pub async fn open(factory: &dyn Factory, clock: &Clock, gate: &Gate) -> io::Result<Vendors> {
         Ok(Vendors {
+            forgejo: Vendor::open(Forgejo::default(), clock, gate).await?,
             github: Vendor::open(Github::new(factory.runners()), clock, gate).await?,
             gitlab: Vendor::open(Gitlab::default(), clock, gate).await?,
             tailscale: Vendor::open(Console::new(factory.tailnet()), clock, gate).await?,
@@ -57,6 +61,8 @@ impl Vendors {
     /// What a program that uses them needs in its environment.
     pub fn environment(&self) -> impl Iterator<Item = (String, String)> {
         let variables = [
+            ("FORGEJO_TOKEN", forgejo::TOKEN),
+            ("FORGEJO_URL", self.forgejo.desk.url()),
             ("GITHUB_API_URL", self.github.desk.url()),
             ("GITHUB_TOKEN", github::TOKEN),
             ("GITLAB_TOKEN", gitlab::TOKEN),

@@ -7,7 +7,7 @@ use fleet_engine::resource::{ApiKind, At, Change, Disruption, Error, Resource, T
 
 use super::client::{Acting, Looking};
 use super::scope::Scope;
-use crate::registrar::record::Record as _;
+use crate::registrar::record::{Key, Record as _};
 use crate::registrar::{Registered, Registrar, await_online, deregister, find, record, seconds};
 
 /// A runner as Forgejo knows it: online, and deregistered when it goes.
@@ -113,16 +113,8 @@ impl record::Record for Record {
         Ok(Record { url, name, online_timeout: 120, job_timeout: 1800, labels, runner_id, online })
     }
 
-    fn url(&self) -> &str {
-        &self.url
-    }
-
-    fn name(&self) -> &str {
-        &self.name
-    }
-
-    fn number(&self) -> Option<i64> {
-        self.runner_id
+    fn key(&self) -> Key<'_> {
+        Key { url: &self.url, name: &self.name, number: self.runner_id }
     }
 
     fn seen(&self, runner: &Registered) -> Record {

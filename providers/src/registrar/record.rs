@@ -10,17 +10,22 @@ pub(crate) trait Record: Clone {
     /// A runner of which only its name is known; an error if none can be at this address.
     fn named(url: String, name: String) -> Result<Self, Error>;
 
-    /// The address where it belongs.
-    fn url(&self) -> &str;
-
-    /// Its name there.
-    fn name(&self) -> &str;
-
-    /// Its number there, once it is known.
-    fn number(&self) -> Option<i64>;
+    /// What it is found by.
+    fn key(&self) -> Key<'_>;
 
     /// The same, as the service has it.
     fn seen(&self, runner: &Registered) -> Self;
+}
+
+/// What a runner is found by.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Key<'a> {
+    /// The address where it belongs.
+    pub(crate) url: &'a str,
+    /// Its name there.
+    pub(crate) name: &'a str,
+    /// Its number there, once it is known.
+    pub(crate) number: Option<i64>,
 }
 
 /// What there is of each. Every place is asked once.
@@ -29,10 +34,10 @@ pub(crate) async fn observe<R: Record>(
     batch: Vec<At<R>>,
 ) -> Vec<Result<Option<R>, Error>> {
     let sought: Vec<Result<(R, Vec<i64>), Error>> = batch.into_iter().map(sought).collect();
-    let listed = rosters(reader, sought.iter().flatten().map(|(wish, _)| wish.url())).await;
+    let listed = rosters(reader, sought.iter().flatten().map(|(wish, _)| wish.key().url)).await;
     let answer = |sought: &Result<(R, Vec<i64>), Error>| {
         let (wish, except) = sought.as_ref().map_err(Clone::clone)?;
-        match listed.get(wish.url()) {
+        match listed.get(wish.key().url) {
             Some(Ok(runners)) => Ok(found(wish, runners, except)),
             Some(Err(error)) => Err(error.clone()),
             None => Ok(None),
@@ -65,7 +70,7 @@ pub(crate) fn normalize<S>(
 fn sought<R: Record>(at: At<R>) -> Result<(R, Vec<i64>), Error> {
     Ok(match at {
         At::Recorded(wish) | At::Declared(wish) => (wish, Vec::new()),
-        At::Begun { wish, except } => (wish, except.iter().filter_map(R::number).collect()),
+        At::Begun { wish, except } => (wish, except.iter().filter_map(|known| known.key().number).collect()),
         At::Id(id) => {
             let (url, name) = imported(&id)?;
             (R::named(url, name)?, Vec::new())
@@ -75,7 +80,7 @@ fn sought<R: Record>(at: At<R>) -> Result<(R, Vec<i64>), Error> {
 
 /// What there is of it. Names are not unique: the one that is online is meant, else the newest.
 fn found<R: Record>(wish: &R, runners: &[Registered], except: &[i64]) -> Option<R> {
-    let is_it = |runner: &&Registered| runner.name == wish.name() && !except.contains(&runner.id);
+    let is_it = |runner: &&Registered| runner.name == wish.key().name && !except.contains(&runner.id);
     let found = runners.iter().filter(is_it).max_by_key(|runner| (runner.online, runner.id))?;
     Some(wish.seen(found))
 }

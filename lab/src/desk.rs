@@ -55,6 +55,17 @@ pub struct Reply {
     pub body: Option<(&'static str, String)>,
 }
 
+/// How a vendor cuts its lists into pages.
+#[derive(Clone, Copy, Debug)]
+pub struct Paging {
+    /// How it names the size of a page.
+    pub size: &'static str,
+    /// The size if nobody says one.
+    pub usual: usize,
+    /// The most that it shows at once, whoever asks for more.
+    pub most: usize,
+}
+
 /// Where a vendor is asked.
 #[derive(Clone, Debug)]
 pub struct Desk {
@@ -186,6 +197,23 @@ impl Reply {
     pub fn with(mut self, header: &'static str, value: impl Into<String>) -> Reply {
         self.headers.push((header, value.into()));
         self
+    }
+}
+
+impl Paging {
+    /// The page that is asked for, made of what is on it and of how many there are; it leads to the next one.
+    pub fn cut(self, ask: &Ask, all: Vec<Value>, reply: impl FnOnce(Vec<Value>, usize) -> Reply) -> Reply {
+        let number = |name: &str, usual: usize| {
+            ask.parameter(name).and_then(|text| text.parse().ok()).unwrap_or(usual)
+        };
+        let (size, page) = (number(self.size, self.usual).clamp(1, self.most), number("page", 1).max(1));
+        let total = all.len();
+        let reply = reply(all.into_iter().skip((page - 1) * size).take(size).collect(), total);
+        if page * size >= total {
+            return reply;
+        }
+        let (path, name) = (ask.path.join("/"), self.size);
+        reply.with("link", format!("<https://lab/{path}?{name}={size}&page={}>; rel=\"next\"", page + 1))
     }
 }
 

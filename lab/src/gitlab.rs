@@ -15,13 +15,15 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::clock::Time;
-use crate::desk::{Ask, Books, Reply};
+use crate::desk::{Ask, Books, Paging, Reply};
 
 /// The token that it knows from the beginning, and that may do everything.
 pub const TOKEN: &str = "glpat-lab0000000000000000";
 
 /// What there is: its kind, its path and its number.
 const PLACES: [(&str, &str, u64); 2] = [("groups", "macs", 7), ("projects", "macs/app", 8)];
+
+const PAGING: Paging = Paging { size: "per_page", usual: 20, most: 100 };
 
 /// GitLab.
 #[derive(Clone, Debug)]
@@ -200,16 +202,7 @@ fn whole(runner: &Runner) -> Value {
 
 /// The page of a list that is asked for.
 fn page(ask: &Ask, all: Vec<Value>) -> Reply {
-    let number =
-        |name: &str, usual: usize| ask.parameter(name).and_then(|text| text.parse().ok()).unwrap_or(usual);
-    let (size, page) = (number("per_page", 20).clamp(1, 100), number("page", 1).max(1));
-    let total = all.len();
-    let shown: Vec<Value> = all.into_iter().skip((page - 1) * size).take(size).collect();
-    let reply = Reply::json(200, &json!(shown)).with("x-total", total.to_string());
-    if page * size >= total {
-        return reply;
-    }
-    reply.with("link", format!("<https://lab/{}?page={}>; rel=\"next\"", ask.path.join("/"), page + 1))
+    PAGING.cut(ask, all, |shown, total| Reply::json(200, &json!(shown)).with("x-total", total.to_string()))
 }
 
 impl Books for Gitlab {

@@ -6,7 +6,7 @@
 //! 4. `world/`: the books, the machines behind them, and what happens between them
 //! 5. [`machine`]: what a vendor does to a machine; [`mac`]: machines, each with its own root directory and tree of
 //!    commands, behind an SSH server
-//! 6. [`runners`]: who runs jobs for GitHub, shared by all Macs; [`github`]: the API that shows them; [`gitlab`]: other runners;
+//! 6. [`runners`]: who runs jobs for GitHub, shared by all Macs; [`github`]: the API that shows them; [`gitlab`] and [`forgejo`]: other runners;
 //!    [`vault`] and [`connect`]: secrets. They are [`vendors`], each behind a [`desk`]
 //! 7. [`kubernetes`]: the API server of a cluster
 //! 8. [`gate`]: where every request comes through; [`fault`]: what goes wrong on purpose; [`log`]: every request that came
@@ -19,6 +19,7 @@ mod control;
 pub mod desk;
 mod disk;
 pub mod fault;
+pub mod forgejo;
 pub mod gate;
 pub mod github;
 pub mod gitlab;

@@ -5,6 +5,7 @@ use std::io;
 use crate::clock::Clock;
 use crate::connect::{self, Connect};
 use crate::desk::{Books, Desk};
+use crate::forgejo::{self, Forgejo};
 use crate::gate::Gate;
 use crate::github::{self, Github};
 use crate::gitlab::{self, Gitlab};
@@ -26,6 +27,8 @@ pub struct Vendor<B> {
 pub struct Vendors {
     /// A Connect server of 1Password, which keeps secrets.
     pub connect: Vendor<Connect>,
+    /// Forgejo, which keeps other runners.
+    pub forgejo: Vendor<Forgejo>,
     /// GitHub, which keeps the runners of the Macs.
     pub github: Vendor<Github>,
     /// GitLab, which keeps other runners.
@@ -51,6 +54,7 @@ impl Vendors {
     pub async fn open(factory: &dyn Factory, clock: &Clock, gate: &Gate) -> io::Result<Vendors> {
         Ok(Vendors {
             connect: Vendor::open(Connect::default(), clock, gate).await?,
+            forgejo: Vendor::open(Forgejo::default(), clock, gate).await?,
             github: Vendor::open(Github::new(factory.runners()), clock, gate).await?,
             gitlab: Vendor::open(Gitlab::default(), clock, gate).await?,
             tailscale: Vendor::open(Console::new(factory.tailnet()), clock, gate).await?,
@@ -61,6 +65,8 @@ impl Vendors {
     /// What a program that uses them needs in its environment.
     pub fn environment(&self) -> impl Iterator<Item = (String, String)> {
         let variables = [
+            ("FORGEJO_TOKEN", forgejo::TOKEN),
+            ("FORGEJO_URL", self.forgejo.desk.url()),
             ("GITHUB_API_URL", self.github.desk.url()),
             ("GITHUB_TOKEN", github::TOKEN),
             ("GITLAB_TOKEN", gitlab::TOKEN),

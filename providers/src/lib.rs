@@ -8,6 +8,7 @@ use fleet_engine::schema::Sort;
 
 mod backends;
 pub mod core;
+pub mod forgejo;
 pub mod github;
 pub mod gitlab;
 pub mod host;
@@ -21,6 +22,7 @@ pub mod tailscale;
 pub use fleet_engine::cure;
 
 pub use self::core::Core;
+pub use self::forgejo::Forgejo;
 pub use self::github::Github;
 pub use self::gitlab::Gitlab;
 pub use self::host::{Host, Static};
@@ -43,6 +45,7 @@ pub fn builtin(directory: PathBuf, environment: &BTreeMap<String, String>) -> Re
         .with(Macos)
         .with(Github::new(environment))
         .with(Gitlab::new(environment))
+        .with(Forgejo::new(environment))
         .with(Tailscale::new(environment))
         .with(Scaleway::new(environment))
 }

@@ -2,7 +2,7 @@
 //! there is an agent, and a removal that is refused while a job runs.
 //!
 //! What is the same for all of them is here: how long a new agent is waited for, and that a job is never cut short;
-//! [`service`] is the way to those that take a token and answer in JSON.
+//! [`record`] is what their kinds have in common, and [`service`] the way to those that take a token and answer in JSON.
 
 use std::collections::BTreeMap;
 use std::future::Future;
@@ -14,6 +14,7 @@ use fleet_engine::provider::Journal;
 use fleet_engine::resource::Error;
 use futures_util::future::join_all;
 
+pub(crate) mod record;
 pub(crate) mod service;
 
 /// How often a service is asked whether an agent is there.
@@ -90,7 +91,8 @@ pub trait Registrar: Roster {
     /// Makes the record of a runner before it has an agent: what the agent is to be started with.
     fn prepare(&self, url: &str, wish: &Prepared) -> impl Future<Output = Result<Secret, Error>> + Send;
 
-    /// Removes a runner on which no job runs: the service itself says whether one does, so that none begins in between.
+    /// Removes a runner on which no job runs. Where the service itself says whether one does, none begins in between; where it
+    /// does not, its provider looks right before.
     fn remove(&self, url: &str, id: i64) -> impl Future<Output = Result<Removed, Error>> + Send;
 }
 
@@ -170,6 +172,37 @@ pub(crate) async fn rosters<'u>(
         .await
         .into_iter()
         .collect()
+}
+
+/// An earlier runner of a name, which is in the way of a new one; none if the name is free. One that is online stays.
+pub(crate) async fn leftover(
+    roster: &impl Roster,
+    doing: &str,
+    url: &str,
+    name: &str,
+) -> Result<Option<i64>, Error> {
+    match find(roster, url, name).await? {
+        Some(known) if known.online => {
+            Err(Error::permanent(format!("{doing}: one of this name is online there"))
+                .help("choose another name, or stop its agent and remove it"))
+        }
+        known => Ok(known.map(|runner| runner.id)),
+    }
+}
+
+/// Where a runner is asked for by `runner:URL?WISH`, and which; none if something else is written.
+pub(crate) fn requested(request: &str) -> Option<(&str, Prepared)> {
+    let (url, wish) = request.strip_prefix("runner:")?.split_once('?')?;
+    Some((url, Prepared::parse(wish)?))
+}
+
+/// The server and the path of the address of a place, such as `https://github.com/example`; none if it is no such address.
+pub(crate) fn address(url: &str) -> Option<(&str, Vec<&str>)> {
+    let mut parts = url.trim().trim_end_matches('/').strip_prefix("https://")?.split('/');
+    let is_good = |part: &&str| !part.is_empty() && !part.contains(['?', '#', ' ']) && !part.starts_with('.');
+    let server = parts.next().filter(is_good)?;
+    let path: Vec<&str> = parts.collect();
+    path.iter().all(is_good).then_some((server, path))
 }
 
 /// The URL and the name of a runner that is imported, as `URL NAME`.

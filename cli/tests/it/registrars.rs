@@ -32,7 +32,9 @@ struct Service {
     lost: fn(&World) -> u64,
 }
 
-const SERVICES: &[Service] = &[Service {
+const SERVICES: &[Service] = &[GITLAB, FORGEJO];
+
+const GITLAB: Service = Service {
     provider: "gitlab",
     url: "https://gitlab.example.com/groups/macs",
     request: "runner:https://gitlab.example.com/groups/macs?name=mini&labels=macos,xcode",
@@ -51,7 +53,28 @@ const SERVICES: &[Service] = &[Service {
         books.runners().iter().for_each(|runner| books.change(runner.id, |it| it.busy = is_busy));
     },
     lost: |world| world.lab.vendors().gitlab.books.jobs_lost(),
-}];
+};
+
+const FORGEJO: Service = Service {
+    provider: "forgejo",
+    url: "https://forgejo.example.com/macs",
+    request: "runner:https://forgejo.example.com/macs?name=mini",
+    desk: |world| world.lab.vendors().forgejo.desk.clone(),
+    add: |world| {
+        let books = &world.lab.vendors().forgejo.books;
+        assert!(books.contact(&books.add_runner("mini", "orgs/macs"), &["macos"]));
+    },
+    runners: |world| {
+        let runners = world.lab.vendors().forgejo.books.runners().into_iter();
+        runners.map(|runner| (runner.name, runner.labels, true)).collect()
+    },
+    contact: |world, connection| world.lab.vendors().forgejo.books.contact(connection, &["macos", "xcode"]),
+    busy: |world, is_busy| {
+        let books = &world.lab.vendors().forgejo.books;
+        books.runners().iter().for_each(|runner| books.change(runner.id, |it| it.busy = is_busy));
+    },
+    lost: |world| world.lab.vendors().forgejo.books.jobs_lost(),
+};
 
 /// The requests that change something.
 fn writes(service: &Service, world: &World) -> usize {

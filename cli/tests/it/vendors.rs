@@ -35,7 +35,7 @@ impl World {
         // Whatever was done: no key and no token stands where somebody could see it.
         let vendors = self.lab.vendors();
         let secrets = vendors.tailscale.books.secrets().into_iter().chain(vendors.github.books.secrets());
-        let secrets = secrets.chain(vendors.gitlab.books.secrets());
+        let secrets = secrets.chain(vendors.gitlab.books.secrets()).chain(vendors.forgejo.books.secrets());
         let secrets: Vec<String> = secrets.filter(|secret| secret.len() > 20).collect();
         let search = Search::new(&secrets.iter().map(String::as_str).collect::<Vec<_>>());
         search.check("output", format!("{}{}", ran.stdout, ran.stderr).as_bytes());

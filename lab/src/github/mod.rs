@@ -20,13 +20,15 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use serde_json::{Value, json};
 
 use crate::clock::Time;
-use crate::desk::{Ask, Books, Reply};
+use crate::desk::{Ask, Books, Paging, Reply};
 use crate::runners::Runners;
 
 pub use access::{App, Personal};
 
 /// Where people see it.
 const WEB: &str = "https://github.com";
+
+const PAGING: Paging = Paging { size: "per_page", usual: 30, most: 100 };
 
 /// The personal token that it knows from the beginning.
 pub const TOKEN: &str = "ghp_lab0000000000000000000000000000000000";
@@ -143,15 +145,5 @@ impl Books for Github {
 
 /// JSON of a list, and the page of it that is asked for.
 fn page(ask: &Ask, name: &str, all: Vec<Value>) -> Reply {
-    let number =
-        |name: &str, usual: usize| ask.parameter(name).and_then(|text| text.parse().ok()).unwrap_or(usual);
-    let (size, page) = (number("per_page", 30).clamp(1, 100), number("page", 1).max(1));
-    let total = all.len();
-    let shown: Vec<Value> = all.into_iter().skip((page - 1) * size).take(size).collect();
-    let reply = Reply::json(200, &json!({ "total_count": total, name: shown }));
-    if page * size >= total {
-        return reply;
-    }
-    let path = ask.path.join("/");
-    reply.with("link", format!("<https://lab/{path}?per_page={size}&page={}>; rel=\"next\"", page + 1))
+    PAGING.cut(ask, all, |shown, total| Reply::json(200, &json!({ "total_count": total, name: shown })))
 }

@@ -10,7 +10,7 @@ use futures_util::future::join_all;
 
 use super::client::{Acting, Looking};
 use super::scope::Scope;
-use crate::registrar::{Registered, Registrar, Roster, await_online, deregister, imported, seconds};
+use crate::registrar::{Registered, Registrar, Roster, await_online, deregister, imported, record, seconds};
 
 /// What GitHub gives every runner on a Mac; somebody who says it as well says nothing, in whatever letters.
 const GIVEN: [&str; 3] = ["self-hosted", "macOS", "ARM64"];
@@ -64,11 +64,8 @@ impl Resource for Record {
     const ID: Option<&'static str> = Some("the URL and the name, with a space between them");
 
     fn normalize(&mut self) -> Result<(), Misfit> {
-        self.url = self.url.trim_end_matches('/').to_owned();
-        Scope::of(&self.url).map_err(|error| Misfit::new("url", error.help.unwrap_or(error.message)))?;
-        if self.name.trim().is_empty() {
-            return Err(Misfit::new("name", "a name is needed"));
-        }
+        let timeouts = [self.online_timeout, self.job_timeout];
+        record::normalize(Scope::of, &mut self.url, &self.name, timeouts)?;
         if let Some(labels) = &mut self.labels {
             if labels.iter().any(|label| label.is_empty() || label.contains(',') || label.len() > 256) {
                 return Err(Misfit::new(
@@ -79,12 +76,6 @@ impl Resource for Record {
             labels.retain(|label| !GIVEN.iter().any(|given| given.eq_ignore_ascii_case(label)));
             labels.sort();
             labels.dedup();
-        }
-        for (attribute, value) in [("online_timeout", self.online_timeout), ("job_timeout", self.job_timeout)]
-        {
-            if !(0..=86_400).contains(&value) {
-                return Err(Misfit::new(attribute, "0 to 86400 seconds are possible"));
-            }
         }
         Ok(())
     }

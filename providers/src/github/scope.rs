@@ -2,6 +2,8 @@
 
 use fleet_engine::resource::Error;
 
+use crate::registrar::address;
+
 /// An organisation, a repository or an enterprise.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Scope(Vec<String>);
@@ -14,12 +16,7 @@ impl Scope {
                 "write `https://github.com/ORG`, `https://github.com/OWNER/REPO` or `https://github.com/enterprises/NAME`",
             )
         };
-        let rest = url.trim().trim_end_matches('/').strip_prefix("https://").ok_or_else(wrong)?;
-        let parts: Vec<&str> = rest.split('/').skip(1).collect();
-        if parts.iter().any(|part| part.is_empty() || part.contains(['?', '#', ' ']) || part.starts_with('.'))
-        {
-            return Err(wrong());
-        }
+        let (_, parts) = address(url).ok_or_else(wrong)?;
         let path = match parts[..] {
             ["enterprises", name] => vec!["enterprises", name],
             [org] => vec!["orgs", org],

@@ -9,15 +9,17 @@ use serde::Deserialize;
 use serde_json::{Value as Json, json};
 
 use super::scope::Scope;
-use super::settings::Account;
-use crate::registrar::service::{self, Asking, Changing, Manner, Refusal, json_of};
-use crate::registrar::{Prepared, Registered, Registrar, Removed, Roster, find};
+use crate::registrar::service::{self, Account, Asking, Changing, Manner, json_of};
+use crate::registrar::{Prepared, Registered, Registrar, Removed, Roster, leftover};
 
 /// So many runners are asked about at once.
 const AT_ONCE: usize = 8;
 
-const MANNER: Manner = Manner {
+pub(super) const MANNER: Manner = Manner {
     name: "GitLab",
+    provider: "gitlab",
+    home: Some("https://gitlab.com"),
+    api: "/api/v4",
     header: "private-token",
     before: "",
     request_id: "x-request-id",
@@ -74,7 +76,7 @@ struct Token {
 
 /// Connects; nothing is sent yet.
 pub(super) fn connect(account: &Account) -> Result<Acting, Error> {
-    let (asking, changing) = service::connect(&MANNER, &account.api_url, &account.token)?;
+    let (asking, changing) = service::connect(&MANNER, account)?;
     Ok(Acting { looking: Looking(asking), changing })
 }
 
@@ -154,10 +156,7 @@ impl Acting {
 
     async fn delete(&self, id: i64) -> Result<(), Error> {
         let doing = format!("cannot deregister runner {id}");
-        match self.changing.send(&doing, Verb::Delete, &["runners", &id.to_string()], None).await {
-            Ok(_) | Err(Refusal::NotFound(_)) => Ok(()),
-            Err(refusal) => Err(refusal.into()),
-        }
+        self.changing.delete(&doing, &["runners", &id.to_string()]).await
     }
 }
 
@@ -172,12 +171,8 @@ impl Registrar for Acting {
         let scope = Scope::of(url)?;
         let doing = format!("cannot make the runner `{}` at {url}", wish.name);
         // GitLab itself would make a second one of the same name.
-        while let Some(known) = find(self, url, &wish.name).await? {
-            if known.online {
-                return Err(Error::permanent(format!("{doing}: one of this name is online there"))
-                    .help("choose another name, or stop its agent and remove it"));
-            }
-            self.delete(known.id).await?;
+        while let Some(id) = leftover(self, &doing, url, &wish.name).await? {
+            self.delete(id).await?;
         }
         let mut body =
             json!({ "runner_type": scope.runner_type(), "description": wish.name, "tag_list": wish.labels });

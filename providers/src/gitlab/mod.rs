@@ -4,7 +4,6 @@
 //! 2. [`record`]: a runner as GitLab knows it. What is the same for other services of CI is in [`registrar`](crate::registrar)
 
 use std::collections::BTreeMap;
-use std::fmt;
 
 use fleet_engine::host::reach::Secret;
 use fleet_engine::kind::{Kind, Of};
@@ -22,27 +21,25 @@ mod tests;
 pub use client::{Acting, Looking};
 pub use settings::Settings;
 
-use crate::registrar::{Prepared, Registrar};
+use crate::registrar::service::Variables;
+use crate::registrar::{self, Prepared, Registrar};
+use client::MANNER;
 use scope::Scope;
 
 /// The provider of what belongs to GitLab.
-#[derive(Clone)]
-pub struct Gitlab {
-    /// GitLab's own variables.
-    environment: BTreeMap<String, String>,
-}
+#[derive(Clone, Debug)]
+pub struct Gitlab(Variables);
 
 impl Gitlab {
     /// Takes what its settings leave out from these environment variables.
     #[must_use]
     pub fn new(environment: &BTreeMap<String, String>) -> Gitlab {
-        let own = environment.iter().filter(|(name, _)| name.starts_with("GITLAB_"));
-        Gitlab { environment: own.map(|(name, value)| (name.clone(), value.clone())).collect() }
+        Gitlab(Variables::of(&MANNER, environment))
     }
 
     /// Connects as the settings say.
     pub fn connect(&self, settings: Settings) -> Result<Acting, Error> {
-        client::connect(&settings.complete(&self.environment)?)
+        client::connect(&MANNER.account(&self.0, settings.url, settings.token)?)
     }
 }
 
@@ -75,19 +72,10 @@ impl Provider for Gitlab {
 
 /// Where a runner is asked for, and which; or why none is.
 fn requested(request: &str) -> Result<(&str, Prepared), String> {
-    let (url, wish) =
-        request.strip_prefix("runner:").and_then(|rest| rest.split_once('?')).unwrap_or_default();
-    let wish = Prepared::parse(wish).filter(|wish| wish.group.is_none()).ok_or(
+    let (url, wish) = registrar::requested(request).filter(|(_, wish)| wish.group.is_none()).ok_or(
         "GitLab issues `runner:URL?name=NAME&labels=A,B` (`labels` may be left out), where the URL is that of a project, of a \
          group (`https://gitlab.com/groups/GROUP`) or of a whole server.",
     )?;
     Scope::of(url).map_err(|error| format!("{}: {}.", error.message, error.help.unwrap_or_default()))?;
     Ok((url, wish))
-}
-
-/// Some of the variables are secret.
-impl fmt::Debug for Gitlab {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Gitlab").finish_non_exhaustive()
-    }
 }

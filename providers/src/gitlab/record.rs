@@ -7,7 +7,8 @@ use fleet_engine::resource::{ApiKind, At, Change, Disruption, Error, Resource, T
 
 use super::client::{Acting, Looking};
 use super::scope::Scope;
-use crate::registrar::{Registered, Registrar, await_online, deregister, find, imported, rosters, seconds};
+use crate::registrar::record::Key;
+use crate::registrar::{Registered, Registrar, await_online, deregister, find, record, seconds};
 
 /// A runner as GitLab knows it: online, with its tags, and deregistered when it goes.
 ///
@@ -56,23 +57,14 @@ impl Resource for Record {
     const ID: Option<&'static str> = Some("the URL and the name, with a space between them");
 
     fn normalize(&mut self) -> Result<(), Misfit> {
-        self.url = self.url.trim_end_matches('/').to_owned();
-        Scope::of(&self.url).map_err(|error| Misfit::new("url", error.help.unwrap_or(error.message)))?;
-        if self.name.trim().is_empty() {
-            return Err(Misfit::new("name", "a name is needed"));
-        }
+        let timeouts = [self.online_timeout, self.job_timeout];
+        record::normalize(Scope::of, &mut self.url, &self.name, timeouts)?;
         if let Some(labels) = &mut self.labels {
             if labels.iter().any(|label| label.trim().is_empty() || label.contains(',')) {
                 return Err(Misfit::new("labels", "tags without a comma are needed"));
             }
             labels.sort();
             labels.dedup();
-        }
-        for (attribute, value) in [("online_timeout", self.online_timeout), ("job_timeout", self.job_timeout)]
-        {
-            if !(0..=86_400).contains(&value) {
-                return Err(Misfit::new(attribute, "0 to 86400 seconds are possible"));
-            }
         }
         Ok(())
     }
@@ -87,17 +79,7 @@ impl ApiKind for Record {
     type Writer = Acting;
 
     async fn observe(reader: &Looking, batch: Vec<At<Record>>) -> Vec<Result<Option<Record>, Error>> {
-        let sought: Vec<Result<(Record, Vec<i64>), Error>> = batch.into_iter().map(sought).collect();
-        let listed = rosters(reader, sought.iter().flatten().map(|(wish, _)| &*wish.url)).await;
-        let answer = |sought: &Result<(Record, Vec<i64>), Error>| {
-            let (wish, except) = sought.as_ref().map_err(Clone::clone)?;
-            match listed.get(&*wish.url) {
-                Some(Ok(runners)) => Ok(wish.found(runners, except)),
-                Some(Err(error)) => Err(error.clone()),
-                None => Ok(None),
-            }
-        };
-        sought.iter().map(answer).collect()
+        record::observe(reader, batch).await
     }
 
     async fn apply(self, writer: &Acting, _: Change<Record>) -> Result<Record, Error> {
@@ -130,40 +112,28 @@ impl ApiKind for Record {
     }
 }
 
-/// What is looked for, and those that are known and meant by nobody.
-fn sought(at: At<Record>) -> Result<(Record, Vec<i64>), Error> {
-    Ok(match at {
-        At::Recorded(wish) | At::Declared(wish) => (wish, Vec::new()),
-        At::Begun { wish, except } => {
-            (wish, except.into_iter().filter_map(|known| known.runner_id).collect())
+impl record::Record for Record {
+    fn named(url: String, name: String) -> Result<Record, Error> {
+        Scope::of(&url)?;
+        let (labels, runner_id, online) = (None, None, None);
+        Ok(Record { url, name, labels, online_timeout: 120, job_timeout: 1800, runner_id, online })
+    }
+
+    fn key(&self) -> Key<'_> {
+        Key { url: &self.url, name: &self.name, number: self.runner_id }
+    }
+
+    fn seen(&self, runner: &Registered) -> Record {
+        Record {
+            labels: Some(runner.labels.clone()),
+            runner_id: Some(runner.id),
+            online: Some(runner.online),
+            ..self.clone()
         }
-        At::Id(id) => {
-            let (url, name) = imported(&id)?;
-            Scope::of(&url)?;
-            (Record::named(url, name), Vec::new())
-        }
-    })
+    }
 }
 
 impl Record {
-    /// A runner of which only its name is known.
-    pub(super) fn named(url: String, name: String) -> Record {
-        let (labels, runner_id, online) = (None, None, None);
-        Record { url, name, labels, online_timeout: 120, job_timeout: 1800, runner_id, online }
-    }
-
-    /// What there is of it. Names are not unique at GitLab: the one that is online is meant, else the newest.
-    fn found(&self, runners: &[Registered], except: &[i64]) -> Option<Record> {
-        let is_it = |runner: &&Registered| runner.name == self.name && !except.contains(&runner.id);
-        let found = runners.iter().filter(is_it).max_by_key(|runner| (runner.online, runner.id))?;
-        Some(Record {
-            labels: Some(found.labels.clone()),
-            runner_id: Some(found.id),
-            online: Some(found.online),
-            ..self.clone()
-        })
-    }
-
     /// Gives a runner the tags that are wished for.
     async fn put_right(self, writer: &Acting, found: &Registered) -> Result<Record, Error> {
         if let Some(labels) = self.labels.as_ref().filter(|labels| **labels != found.labels) {
@@ -178,10 +148,10 @@ impl Record {
     /// A runner as somebody declares it.
     pub(super) fn wish(url: &str, name: &str, labels: &[&str]) -> Record {
         let labels = Some(labels.iter().map(|label| (*label).to_owned()).collect());
-        Record { labels, ..Record::named(url.into(), name.into()) }
+        Record { labels, ..<Record as record::Record>::named(url.into(), name.into()).unwrap() }
     }
 
-    pub(super) fn seen(&self) -> (Option<Vec<String>>, Option<bool>) {
+    pub(super) fn shown(&self) -> (Option<Vec<String>>, Option<bool>) {
         (self.labels.clone(), self.online)
     }
 }
@@ -192,10 +162,7 @@ mod tests {
 
     #[test]
     fn values_that_cannot_be_are_refused() {
-        let wish = || Record {
-            labels: Some(vec!["b".into(), "a".into(), "b".into()]),
-            ..Record::named("https://gitlab.com/example/app/".into(), "mini".into())
-        };
+        let wish = || Record::wish("https://gitlab.com/example/app/", "mini", &["b", "a", "b"]);
         let mut good = wish();
         good.normalize().unwrap();
         assert_eq!(

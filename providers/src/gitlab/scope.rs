@@ -2,6 +2,8 @@
 
 use fleet_engine::resource::Error;
 
+use crate::registrar::address;
+
 /// A project, a group or a whole server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Scope {
@@ -21,13 +23,8 @@ impl Scope {
                 "write `https://gitlab.com/GROUP/PROJECT`, `https://gitlab.com/groups/GROUP`, or the address of a whole server",
             )
         };
-        let rest = url.trim().trim_end_matches('/').strip_prefix("https://").ok_or_else(wrong)?;
-        let parts: Vec<&str> = rest.split('/').collect();
-        if parts.iter().any(|part| part.is_empty() || part.contains(['?', '#', ' ']) || part.starts_with('.'))
-        {
-            return Err(wrong());
-        }
-        match &parts[1..] {
+        let (_, path) = address(url).ok_or_else(wrong)?;
+        match &path[..] {
             [] => Ok(Scope::Instance),
             ["groups", group @ ..] if !group.is_empty() => Ok(Scope::Group(group.join("/"))),
             project @ [_, _, ..] if project[0] != "groups" => Ok(Scope::Project(project.join("/"))),

@@ -1,13 +1,6 @@
 //! As whom GitLab is asked, and where it is.
 
-use std::collections::BTreeMap;
-
 use fleet_derive::Schema;
-use fleet_engine::host::reach::Secret;
-use fleet_engine::resource::Error;
-
-/// Where GitLab is, unless somebody says otherwise.
-const URL: &str = "https://gitlab.com";
 
 /// Runners of GitLab CI, as GitLab knows them.
 ///
@@ -40,50 +33,4 @@ pub struct Settings {
     /// The token; `GITLAB_TOKEN` if it is left out.
     #[fleet(secret)]
     pub token: Option<String>,
-}
-
-/// As whom, and where: with nothing left out.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Account {
-    pub(super) api_url: String,
-    pub(super) token: Secret,
-}
-
-impl Settings {
-    /// Completes the settings from environment variables.
-    pub(super) fn complete(self, environment: &BTreeMap<String, String>) -> Result<Account, Error> {
-        let clean = |text: String| Some(text.trim().to_owned()).filter(|text| !text.is_empty());
-        let or_else = |said: Option<String>, name: &str| {
-            said.and_then(clean).or_else(|| environment.get(name).cloned().and_then(clean))
-        };
-        let url = or_else(self.url, "GITLAB_URL").unwrap_or_else(|| URL.to_owned());
-        let token = or_else(self.token, "GITLAB_TOKEN").ok_or_else(|| {
-            Error::permanent("provider `gitlab` has no `token`, and `GITLAB_TOKEN` is not set")
-                .help("write `token` in `provider \"gitlab\" { … }`, or set `GITLAB_TOKEN`")
-        })?;
-        let url = url.trim_end_matches('/').trim_end_matches("/api/v4");
-        Ok(Account { api_url: format!("{url}/api/v4"), token: Secret(token) })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn settings_go_before_variables() {
-        let environment = [("GITLAB_TOKEN", "env"), ("GITLAB_URL", "https://git.example.com/")];
-        let environment: BTreeMap<String, String> =
-            environment.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
-        let of = |url: Option<&str>, token: Option<&str>, environment: &BTreeMap<String, String>| {
-            Settings { url: url.map(str::to_owned), token: token.map(str::to_owned) }.complete(environment)
-        };
-        let account = |url: &str, token: &str| Account { api_url: url.into(), token: Secret(token.into()) };
-        let none = BTreeMap::new();
-        assert_eq!(of(None, None, &environment).unwrap(), account("https://git.example.com/api/v4", "env"));
-        let said = of(Some("https://a.example.com/api/v4"), Some(" x\n"), &environment).unwrap();
-        assert_eq!(said, account("https://a.example.com/api/v4", "x"));
-        assert_eq!(of(None, Some("x"), &none).unwrap(), account("https://gitlab.com/api/v4", "x"));
-        assert!(of(None, Some(" "), &none).unwrap_err().help.unwrap().contains("GITLAB_TOKEN"));
-    }
 }

@@ -117,11 +117,11 @@ async fn tags_are_put_right() {
     let wish = Record::wish(GROUP, "mini", &["macos", "xcode"]);
     let observe = |at| async { Record::observe(acting.looking(), vec![at]).await.remove(0).unwrap() };
     let from = observe(At::Declared(wish.clone())).await.unwrap();
-    assert_eq!(from.seen(), (Some(vec!["odd".to_owned()]), Some(true)));
+    assert_eq!(from.shown(), (Some(vec!["odd".to_owned()]), Some(true)));
     wish.clone().apply(&acting, Change::Update { from }).await.unwrap();
     assert_eq!(world.books().runners()[0].tag_list, ["macos", "xcode"]);
     let id = observe(At::Id(format!("{GROUP} mini").into())).await.unwrap();
-    assert_eq!(observe(At::Declared(wish.clone())).await.unwrap().seen(), id.seen());
+    assert_eq!(observe(At::Declared(wish.clone())).await.unwrap().shown(), id.shown());
     assert_eq!(observe(At::Begun { wish, except: vec![id] }).await, None);
     assert_eq!(observe(At::Declared(Record::wish(GROUP, "other", &[]))).await, None);
 }

@@ -44,7 +44,7 @@ for table do
   pfctl -a "$anchor" -t "$table" -T kill >/dev/null 2>&1 || :
   pfctl -t "$table" -T kill >/dev/null 2>&1 || :
 done
-rm -f "$file" "$file.loaded" "$file.loaded.new"
+rm -f "$file" "$file.new" "$file.loaded" "$file.loaded.new"
 
 # Whoever else wants the filter to be on keeps it on.
 if [ -f "$token" ]; then

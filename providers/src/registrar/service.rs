@@ -1,5 +1,7 @@
 //! The way to a service of CI that takes a token and answers in JSON.
 
+use std::collections::BTreeMap;
+use std::fmt;
 use std::time::Duration;
 
 use fleet_engine::finding::table;
@@ -20,6 +22,12 @@ const PAGE: &str = "100";
 pub(crate) struct Manner {
     /// What people call it.
     pub(crate) name: &'static str,
+    /// The name of its provider, by which its variables begin in capitals.
+    pub(crate) provider: &'static str,
+    /// Where it is unless somebody says otherwise; none if everybody has an own one.
+    pub(crate) home: Option<&'static str>,
+    /// Where its API is on a server.
+    pub(crate) api: &'static str,
     /// The header that carries the token.
     pub(crate) header: &'static str,
     /// What stands before the token there.
@@ -32,6 +40,17 @@ pub(crate) struct Manner {
     pub(crate) not_allowed: &'static str,
     /// How it names the size of a page.
     pub(crate) page_size: &'static str,
+}
+
+/// The environment variables of a service. Some of them are secret.
+#[derive(Clone)]
+pub(crate) struct Variables(BTreeMap<String, String>);
+
+/// As whom, and where: with nothing left out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Account {
+    api_url: String,
+    token: Secret,
 }
 
 /// Looks. It has no way to change anything.
@@ -65,17 +84,60 @@ impl From<Refusal> for Error {
     }
 }
 
+impl Manner {
+    /// The name of one of its variables.
+    fn variable(&self, name: &str) -> String {
+        format!("{}_{name}", self.provider.to_uppercase())
+    }
+
+    /// Completes what its settings say from its variables.
+    pub(crate) fn account(
+        &self,
+        variables: &Variables,
+        url: Option<String>,
+        token: Option<String>,
+    ) -> Result<Account, Error> {
+        let clean = |text: String| Some(text.trim().to_owned()).filter(|text| !text.is_empty());
+        let or_else = |said: Option<String>, attribute: &str| {
+            let variable = self.variable(&attribute.to_uppercase());
+            let known = said.and_then(clean).or_else(|| variables.0.get(&variable).cloned().and_then(clean));
+            known.ok_or_else(|| {
+                let provider = self.provider;
+                Error::permanent(format!(
+                    "provider `{provider}` has no `{attribute}`, and `{variable}` is not set"
+                ))
+                .help(format!(
+                    "write `{attribute}` in `provider \"{provider}\" {{ … }}`, or set `{variable}`"
+                ))
+            })
+        };
+        let url = or_else(url, "url").or_else(|error| self.home.map(str::to_owned).ok_or(error))?;
+        let url = url.trim_end_matches('/').trim_end_matches(self.api);
+        Ok(Account { api_url: format!("{url}{}", self.api), token: Secret(or_else(token, "token")?) })
+    }
+}
+
+impl Variables {
+    /// Those of a service.
+    pub(crate) fn of(manner: &Manner, environment: &BTreeMap<String, String>) -> Variables {
+        let own = environment.iter().filter(|(name, _)| name.starts_with(&manner.variable("")));
+        Variables(own.map(|(name, value)| (name.clone(), value.clone())).collect())
+    }
+}
+
+impl fmt::Debug for Variables {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Variables").finish_non_exhaustive()
+    }
+}
+
 /// Connects; nothing is sent yet.
-pub(crate) fn connect(
-    manner: &'static Manner,
-    url: &str,
-    token: &Secret,
-) -> Result<(Asking, Changing), Error> {
+pub(crate) fn connect(manner: &'static Manner, account: &Account) -> Result<(Asking, Changing), Error> {
     let (reader, writer) = http::connect(&http::Options {
         name: manner.name,
-        url,
+        url: &account.api_url,
         header: manner.header,
-        credential: &Secret(format!("{}{}", manner.before, token.0)),
+        credential: &Secret(format!("{}{}", manner.before, account.token.0)),
         headers: &[("accept", "application/json")],
         request_id: manner.request_id,
         timeout: PATIENCE,
@@ -142,6 +204,14 @@ impl Changing {
             Outcome::NotSent(error) | Outcome::Unsettled(error) => Err(Refusal::Other(error)),
         }
     }
+
+    /// Deletes something; it may be gone already.
+    pub(crate) async fn delete(&self, doing: &str, path: &[&str]) -> Result<(), Error> {
+        match self.send(doing, Verb::Delete, path, None).await {
+            Ok(_) | Err(Refusal::NotFound(_)) => Ok(()),
+            Err(refusal) => Err(refusal.into()),
+        }
+    }
 }
 
 /// What an answer holds.
@@ -204,6 +274,46 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    const MANNER: Manner = Manner {
+        name: "Forge",
+        provider: "forge",
+        home: None,
+        api: "/api/v4",
+        header: "x",
+        before: "",
+        request_id: "x",
+        not_taken: "",
+        not_allowed: "",
+        page_size: "limit",
+    };
+
+    #[test]
+    fn settings_go_before_variables() {
+        let environment = |pairs: &[(&str, &str)]| {
+            let pairs = pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+            Variables::of(&MANNER, &pairs.collect())
+        };
+        let set = environment(&[("FORGE_TOKEN", "env"), ("FORGE_URL", "https://git.example.com/")]);
+        let none = environment(&[("TOKEN", "env"), ("FORGERY", "env")]);
+        assert!(none.0.is_empty() && !format!("{set:?}").contains("env"));
+        let of = |manner: &Manner, variables: &Variables, url: Option<&str>, token: Option<&str>| {
+            manner.account(variables, url.map(str::to_owned), token.map(str::to_owned))
+        };
+        let account = |url: &str, token: &str| Account { api_url: url.into(), token: Secret(token.into()) };
+        let found = of(&MANNER, &set, None, None).unwrap();
+        assert_eq!(found, account("https://git.example.com/api/v4", "env"));
+        let said = of(&MANNER, &set, Some("https://a.example.com/api/v4"), Some(" x\n")).unwrap();
+        assert_eq!(said, account("https://a.example.com/api/v4", "x"));
+        for (url, token, expected) in
+            [(Some("https://a.example.com"), Some(" "), "FORGE_TOKEN"), (None, Some("x"), "FORGE_URL")]
+        {
+            assert!(of(&MANNER, &none, url, token).unwrap_err().help.unwrap().contains(expected));
+        }
+        let known = Manner { home: Some("https://forge.example.com"), ..MANNER };
+        let found = of(&known, &none, None, Some("x")).unwrap();
+        assert_eq!(found, account("https://forge.example.com/api/v4", "x"));
+    }
 
     #[test]
     fn a_complaint_is_one_line_whatever_its_form() {

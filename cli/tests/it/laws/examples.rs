@@ -42,8 +42,8 @@ pub(super) fn examples(sort: Sort) -> Vec<Example> {
 
 /// What lives at a vendor is tried in a world of its own, and what is on Macs on those of the lab: see `scaleway.rs`, `kubernetes`, `registrars.rs` and
 /// `macos`.
-pub(super) const ELSEWHERE: [&str; 6] =
-    ["scaleway_", "macos_", "github_", "gitlab_", "kubernetes_", "tailscale_"];
+pub(super) const ELSEWHERE: [&str; 7] =
+    ["scaleway_", "macos_", "forgejo_", "github_", "gitlab_", "kubernetes_", "tailscale_"];
 
 /// Machines of slots are part of every example of something on a host.
 const NOT_DECLARED: &str = "static_host";

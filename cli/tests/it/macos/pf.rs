@@ -208,11 +208,9 @@ fn a_guard_lets_in_whom_it_should_and_leaves_nothing() {
         ("echo \"anchor \\\"x\\\"\" | pfctl -R -f -", "update evaluated"),
         ("rm \"$FLEET_ROOT/etc/pf.anchors/fleet.sshguard.sh\"", "update at_boot"),
     ] {
-        eprintln!("XX {script}");
         minis.as_root(script).ok();
         minis.check_plan(&[("macos_pf_ssh_guard.this", expected)]);
         minis.apply();
-        eprintln!("XX applied {}", minis.live()["pf"]);
         minis.check_converged(script);
         assert!(!passes(&minis, "in en0 tcp 203.0.113.7 10.0.0.11:22"), "{script}");
     }
@@ -281,6 +279,21 @@ fn vms_reach_other_networks_by_the_interfaces_of_the_moment() {
     let after = minis.as_root("pfctl -s Anchors; pfctl -s nat; pfctl -s rules; pfctl -s info | head -1").ok();
     assert!(!after.contains("fleet") && after.contains("Status: Disabled"), "{after}");
     assert!(!minis.path("/etc/pf.anchors/fleet.vmnat").exists());
+}
+
+#[test]
+fn what_a_daemon_was_writing_when_it_was_ended_goes_with_the_rest() {
+    let minis = in_tailnet();
+    let before = minis.snapshot();
+    minis.configure(&format!("{EGRESS}{GUARD}{NAT}"));
+    minis.apply();
+    for name in ["tuist.runners", "fleet.sshguard", "fleet.vmnat"] {
+        minis.as_root(&format!(
+            "launchctl bootout system/dev.fleet.pf.{name}; cd \"$FLEET_ROOT/etc/pf.anchors\" && touch {name}.new {name}.loaded.new"
+        ));
+    }
+    minis.destroy();
+    minis.check_same(&before, "destroyed");
 }
 
 /// What lets nobody in any more, but whoever is inside already.

@@ -4,7 +4,10 @@ use std::fs;
 use std::thread;
 use std::time::Duration;
 
+use fleet_engine::schema::Sort;
 use fleet_lab::desk::Desk;
+use fleet_lab::runners::{Purpose, Wish};
+use serde_json::{Value as Json, json};
 
 use crate::vendors::{World, examples};
 
@@ -33,6 +36,61 @@ struct Service {
 }
 
 const SERVICES: &[Service] = &[GITLAB, FORGEJO];
+
+/// What the laws need to know of a kind of registrations.
+struct Registrations {
+    /// The name of its provider.
+    provider: &'static str,
+    desk: fn(&World) -> Desk,
+    add: fn(&World),
+    runners: fn(&World) -> Vec<Seen>,
+}
+
+/// Agents of GitHub live on Macs: see [`crate::macos`]. What GitHub itself knows of them is here.
+const GITHUB: Registrations = Registrations {
+    provider: "github",
+    desk: |world| world.lab.vendors().github.desk.clone(),
+    add: |world| _ = add_to_github(world, "mini"),
+    runners: |world| {
+        let runners = world.lab.vendors().github.books.runners().list(GITHUB_URL).into_iter();
+        runners.map(|runner| (runner.name, runner.labels, true)).collect()
+    },
+};
+
+const GITHUB_URL: &str = "https://github.com/example";
+
+/// Registers a runner at GitHub, whose agent is on no Mac.
+fn add_to_github(world: &World, name: &str) -> u64 {
+    let (runners, now) = (world.lab.vendors().github.books.runners(), world.lab.clock().time());
+    let wish = Wish {
+        url: GITHUB_URL.to_owned(),
+        token: runners.token(GITHUB_URL, Purpose::Register, now).token,
+        name: name.to_owned(),
+        labels: Vec::new(),
+        replace: false,
+        place: ("of-nobody".to_owned(), "/opt/actions-runner".to_owned()),
+        token_is_visible: false,
+    };
+    runners.register(wish, now).unwrap().id
+}
+
+impl Service {
+    fn registrations(&self) -> Registrations {
+        let Service { provider, desk, add, runners, .. } = *self;
+        Registrations { provider, desk, add, runners }
+    }
+}
+
+/// The services whose registrations the laws are tried on.
+fn registered() -> impl Iterator<Item = Registrations> {
+    SERVICES.iter().map(Service::registrations).chain([GITHUB])
+}
+
+/// The kinds that the laws are tried on.
+pub(crate) fn kinds(sort: Sort) -> Vec<String> {
+    let all = registered().flat_map(|service| examples(sort, &format!("{}_", service.provider)));
+    all.map(|(kind, _)| kind).collect()
+}
 
 const GITLAB: Service = Service {
     provider: "gitlab",
@@ -77,27 +135,28 @@ const FORGEJO: Service = Service {
 };
 
 /// The requests that change something.
-fn writes(service: &Service, world: &World) -> usize {
-    (service.desk)(world).visits().iter().filter(|visit| visit.method != "GET").count()
+fn writes(desk: &Desk) -> usize {
+    desk.visits().iter().filter(|visit| visit.method != "GET").count()
 }
 
 #[test]
 fn the_laws_hold_for_every_registration_on_its_example() {
-    for service in SERVICES {
-        let all = examples(&format!("{}_", service.provider));
+    for service in registered() {
+        let all = examples(Sort::Resource, &format!("{}_", service.provider));
         let [(kind, text)] = &all[..] else { panic!("{all:?}") };
         let world = World::new(text);
         (service.add)(&world);
-        let before = writes(service, &world);
+        let desk = (service.desk)(&world);
+        let before = writes(&desk);
         assert_eq!(world.actions().len(), 1, "{kind}");
-        assert_eq!(writes(service, &world), before, "{kind}: a plan writes nothing");
+        assert_eq!(writes(&desk), before, "{kind}: a plan writes nothing");
         world.apply().ok();
-        let (made, once) = ((service.runners)(&world), writes(service, &world));
+        let (made, once) = ((service.runners)(&world), writes(&desk));
         assert_eq!(made.len(), 1, "{kind}: nothing is made twice");
         assert_eq!(world.fleet(&["plan"]).ok(), "No changes.\n", "{kind}");
         assert_eq!(world.apply().ok(), "No changes.\n", "{kind}");
         assert_eq!(
-            ((service.runners)(&world), writes(service, &world)),
+            ((service.runners)(&world), writes(&desk)),
             (made.clone(), once),
             "{kind}: apply twice is apply once"
         );
@@ -112,6 +171,37 @@ fn the_laws_hold_for_every_registration_on_its_example() {
         assert_eq!((service.runners)(&world), [], "{kind}");
         assert_eq!(world.fleet(&["destroy", "--auto-approve"]).ok(), "No changes.\n", "{kind}");
     }
+}
+
+#[test]
+fn runners_are_listed_and_nothing_is_changed() {
+    let all = kinds(Sort::Data);
+    assert_eq!(all, ["github_runners"]);
+    let (_, text) = &examples(Sort::Data, "github_")[0];
+    let more = "\noutput \"all\" {\n  value = keys(data.github_runners.all.runners)\n}\n\n\
+                output \"busy\" {\n  value = [for name, runner in data.github_runners.all.runners : name if runner.busy]\n}\n";
+    let world = World::new(&format!("{text}{more}"));
+    let desk = world.lab.vendors().github.desk.clone();
+    let id = add_to_github(&world, "mini");
+    add_to_github(&world, "maxi");
+    let runners = world.lab.vendors().github.books.runners();
+    let told = || {
+        world.apply().ok();
+        let told: Json = serde_json::from_str(&world.fleet(&["output", "--json"]).ok()).unwrap();
+        ["offline", "busy", "all"].map(|name| told[name]["value"].clone())
+    };
+    let both = json!(["maxi", "mini"]);
+    assert_eq!(told(), [both.clone(), json!([]), both.clone()]);
+    runners.change(id, |runner| runner.busy = true);
+    assert_eq!(told(), [both.clone(), json!(["mini"]), both]);
+    assert_eq!(world.fleet(&["plan"]).ok(), "No changes.\n");
+    world
+        .site
+        .write("main.fleet.hcl", &format!("{}{more}", text.replace("  url", "  prefix = \"ma\"\n  url")));
+    assert_eq!(told(), [json!(["maxi"]), json!([]), json!(["maxi"])]);
+    assert_eq!(writes(&desk), 0, "what is only read changes nothing");
+    world.fleet(&["destroy", "--auto-approve"]).ok();
+    assert_eq!(runners.list(GITHUB_URL).len(), 2);
 }
 
 /// What an agent is configured with, as a file.
@@ -135,7 +225,7 @@ fn a_runner_comes_by_what_is_issued_and_goes_after_its_job() {
         let world = World::new(&configuration(service, ""));
         for words in [&["validate"][..], &["plan"], &["plan", "--resolve-secrets"], &["secrets", "check"]] {
             world.fleet(words).ok();
-            assert_eq!(writes(service, &world), 0, "{name}: {words:?}");
+            assert_eq!(writes(&(service.desk)(&world)), 0, "{name}: {words:?}");
         }
         world.apply().ok();
         assert_eq!((service.runners)(&world).len(), 1, "{name}");

@@ -76,8 +76,8 @@ fn key(public_key: &str) -> String {
     )
 }
 
-/// The examples of all kinds of the provider.
-fn examples(sort: Sort) -> Vec<(String, String)> {
+/// The examples of all kinds of the provider, on which the laws are tried.
+pub(crate) fn examples(sort: Sort) -> Vec<(String, String)> {
     let catalog = providers(PathBuf::new());
     let names = catalog.names(sort).into_iter().filter(|name| name.starts_with("scaleway_"));
     let example = |name: &str| {

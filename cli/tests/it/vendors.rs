@@ -6,7 +6,8 @@ use std::path::PathBuf;
 
 use fleet_engine::schema::{Catalog, Sort};
 use fleet_lab::desk::How;
-use fleet_lab::tailnet::{AUTH_KEY, Join};
+use fleet_lab::tailnet::{self, AUTH_KEY, Join};
+use fleet_lab::vendors::Vendors;
 use fleet_lab::{Lab, Options};
 use serde_json::Value as Json;
 
@@ -30,16 +31,20 @@ impl World {
     }
 
     pub(crate) fn fleet(&self, args: &[&str]) -> Ran {
-        let words = ["--log", "trace", "--log-file", "log"];
+        let tells = ["apply", "destroy"].contains(&args[0]);
+        let words: &[&str] = if tells { &["--json-into", "events"] } else { &[] };
+        let words = [&["--log", "trace", "--log-file", "log"], words].concat();
         let ran = self.site.fleet_in(&self.vars, &args.iter().chain(&words).copied().collect::<Vec<_>>());
         // Whatever was done: no key and no token stands where somebody could see it.
-        let vendors = self.lab.vendors();
-        let secrets = vendors.tailscale.books.secrets().into_iter().chain(vendors.github.books.secrets());
-        let secrets = secrets.chain(vendors.gitlab.books.secrets()).chain(vendors.forgejo.books.secrets());
-        let secrets: Vec<String> = secrets.filter(|secret| secret.len() > 20).collect();
+        let secrets = secrets(self.lab.vendors());
         let search = Search::new(&secrets.iter().map(String::as_str).collect::<Vec<_>>());
         search.check("output", format!("{}{}", ran.stdout, ran.stderr).as_bytes());
         search.check("log", &fs::read(self.site.path().join("log")).unwrap());
+        for name in ["events", "saved"] {
+            if let Ok(bytes) = fs::read(self.site.path().join(name)) {
+                search.check(name, &bytes);
+            }
+        }
         if let Ok(files) = fs::read_dir(self.site.path().join(".fleet")) {
             for file in files {
                 search.check("state", &fs::read(file.unwrap().path()).unwrap());
@@ -53,7 +58,8 @@ impl World {
     }
 
     pub(crate) fn actions(&self) -> Vec<String> {
-        let plan: Json = serde_json::from_str(&self.fleet(&["plan", "--json"]).ok()).unwrap();
+        let plan = self.fleet(&["plan", "--json", "--out", "saved"]).ok();
+        let plan: Json = serde_json::from_str(&plan).unwrap();
         let steps = plan["steps"].as_array().unwrap();
         steps.iter().map(|step| step["action"].as_str().unwrap().to_owned()).collect()
     }
@@ -72,12 +78,29 @@ impl World {
     }
 }
 
+/// What nobody may see of these vendors: what programs log in with, and what they were given.
+pub(crate) fn secrets(vendors: &Vendors) -> Vec<String> {
+    let is_credential = |name: &str| name.ends_with("_TOKEN") || name.ends_with("_KEY");
+    let own = vendors.environment().filter(|(name, _)| is_credential(name)).map(|(_, value)| value);
+    let mut secrets: Vec<String> =
+        own.chain([tailnet::AUTH_KEY, tailnet::CLIENT_SECRET].map(str::to_owned)).collect();
+    assert_eq!(secrets.len(), 8, "each vendor has one, and the tailnet three");
+    secrets.extend(vendors.tailscale.books.secrets());
+    secrets.extend(vendors.github.books.secrets());
+    secrets.extend(vendors.github.books.runners().secrets());
+    secrets.extend(vendors.gitlab.books.secrets());
+    secrets.extend(vendors.forgejo.books.secrets());
+    secrets.sort();
+    secrets.dedup();
+    secrets
+}
+
 /// The examples of all kinds of a provider that are behind its API.
-pub(crate) fn examples(prefix: &str) -> Vec<(String, String)> {
+pub(crate) fn examples(sort: Sort, prefix: &str) -> Vec<(String, String)> {
     let catalog = providers(PathBuf::new());
-    let names = catalog.names(Sort::Resource).into_iter().filter(|name| name.starts_with(prefix));
+    let names = catalog.names(sort).into_iter().filter(|name| name.starts_with(prefix));
     let example = |name: &str| {
-        let entry = catalog.find(Sort::Resource, name).unwrap();
+        let entry = catalog.find(sort, name).unwrap();
         let (_, rest) = entry.schema.doc.split_once("```hcl\n")?;
         let is_api = entry.place == fleet_engine::schema::Place::Api;
         is_api.then(|| (name.to_owned(), rest.split_once("```").unwrap().0.to_owned()))
@@ -87,7 +110,7 @@ pub(crate) fn examples(prefix: &str) -> Vec<(String, String)> {
 
 #[test]
 fn the_laws_hold_for_every_kind_of_a_tailnet_on_its_example() {
-    let all = examples("tailscale_");
+    let all = examples(Sort::Resource, "tailscale_");
     assert_eq!(all.len(), 3);
     for (kind, text) in all {
         let world = World::new(&text);

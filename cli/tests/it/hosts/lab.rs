@@ -3,10 +3,14 @@
 use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
 
 use fleet_cli::Exit;
 use fleet_engine::schema::{Catalog, Place, Sort};
+use fleet_lab::clock::Pace;
 use fleet_lab::mac::{archive, sign};
+use fleet_lab::machine::Machine as _;
 use regex::Regex;
 
 use crate::macos::minis::{CONNECTION, KEY, MAIN};
@@ -22,8 +26,8 @@ fn here(example: &str) -> String {
     format!("{KEY}\n{}", example.replace(from, CONNECTION))
 }
 
-/// The kinds that live on hosts, with their examples.
-fn examples(sort: Sort) -> Vec<(String, String)> {
+/// The kinds that live on hosts, with their examples, on which the laws are tried.
+pub(crate) fn examples(sort: Sort) -> Vec<(String, String)> {
     let catalog = providers(PathBuf::new());
     let on_hosts = catalog.names(sort).into_iter().filter_map(|name| {
         let entry = catalog.find(sort, name)?;
@@ -69,25 +73,108 @@ fn prepare(minis: &Minis, example: &str) {
     }
 }
 
+/// Why a Mac is not as it was once an example is gone, and what of it is.
+enum Differs {
+    /// What lies below these stays, for a reason.
+    Stays(&'static [&'static str], &'static str),
+    /// What is there counts once the Mac was started anew.
+    UntilItIsStarted,
+}
+
+const DIFFERS: &[(&str, Differs)] = &[
+    (
+        "host_command",
+        Differs::Stays(
+            &["Library/Preferences/com.apple.PowerManagement.plist"],
+            "the example has no `destroy`, and without one everything is left as it is",
+        ),
+    ),
+    ("macos_launchd_service", Differs::Stays(&["private/var/log/agent.log"], LOG)),
+    ("macos_local_network", Differs::UntilItIsStarted),
+    (
+        "macos_node_exporter",
+        Differs::Stays(
+            &["private/var/log/fleet-node-exporter.log", "private/var/log/tailscaled.log", "usr/local"],
+            LOG_AND_PLACE,
+        ),
+    ),
+    (
+        "macos_sudoers",
+        Differs::Stays(
+            &["private/etc/sudoers.d/m1-nopasswd"],
+            "it is the very rule by which the test becomes root, and who had it made took it over",
+        ),
+    ),
+    (
+        "macos_xcode",
+        Differs::Stays(
+            &["Library/Preferences/com.apple.dt.Xcode.plist"],
+            "nobody takes back that a licence was accepted",
+        ),
+    ),
+    ("tailscale_device", Differs::Stays(&["private/var/log/tailscaled.log", "usr/local"], LOG_AND_PLACE)),
+];
+
+const LOG: &str = "what a program wrote stays";
+const LOG_AND_PLACE: &str =
+    "what a program wrote stays, and so does /usr/local/bin: programs of others may come there at any time";
+
+/// How many examples are tried at once: most of the time they wait.
+const AT_ONCE: usize = 3;
+
 #[test]
-fn examples_converge_on_a_mac() {
+fn examples_converge_on_a_mac_and_leave_it_as_it_was() {
     let all: Vec<(String, String)> = [examples(Sort::Resource), examples(Sort::Data)].concat();
     assert!(all.len() >= 9, "{all:?}");
-    for (kind, example) in all {
-        let minis = Minis::of(1);
-        prepare(&minis, &example);
-        minis.let_sudo();
-        minis.site.write(MAIN, &here(&example));
-        let planned = minis.site.fleet(["plan"]).ok();
-        let root = minis.macs[0].root().display().to_string();
-        assert!(planned.contains(&format!("lie under {root}.")), "{kind}: {planned}");
-        assert!(!minis.path("/var/tmp/fleet").exists(), "{kind}: a plan changed something");
-        minis.apply();
-        assert!(minis.path("/var/tmp/fleet/ledger").exists(), "{kind}");
-        minis.check_converged(&kind);
-        minis.site.fleet(["destroy", "--auto-approve"]).ok();
-        assert!(!minis.path("/var/tmp/fleet/ledger").exists(), "{kind}");
+    for (kind, _) in DIFFERS {
+        assert!(all.iter().any(|(known, _)| known == kind), "{kind} is no kind on hosts");
     }
+    let next = AtomicUsize::new(0);
+    thread::scope(|scope| {
+        for _ in 0..AT_ONCE {
+            scope.spawn(|| {
+                while let Some((kind, example)) = all.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    check_example(kind, example);
+                }
+            });
+        }
+    });
+}
+
+fn check_example(kind: &str, example: &str) {
+    // A Mac that is started anew waits for nobody who sleeps.
+    let is_started_anew = example.contains("host_reboot");
+    let minis = Minis::paced(1, if is_started_anew { Pace::Times(200.0) } else { Pace::Skipping });
+    minis.let_sudo();
+    prepare(&minis, example);
+    minis.site.write(MAIN, &here(example));
+    let before = minis.snapshot();
+    let planned = minis.site.fleet(["plan"]).ok();
+    let root = minis.macs[0].root().display().to_string();
+    assert!(planned.contains(&format!("lie under {root}.")), "{kind}: {planned}");
+    assert!(!minis.path("/var/tmp/fleet").exists(), "{kind}: a plan changed something");
+    minis.check_same(&before, &format!("{kind}: a plan changed something"));
+    minis.apply();
+    assert!(minis.path("/var/tmp/fleet/ledger").exists(), "{kind}");
+    minis.check_converged(kind);
+    minis.site.fleet(["destroy", "--auto-approve"]).ok();
+    assert!(!minis.path("/var/tmp/fleet/ledger").exists(), "{kind}");
+    assert_eq!(minis.destroy(), "No changes.\n", "{kind}: destroyed twice");
+    let differs = DIFFERS.iter().filter(|(known, _)| *known == kind).map(|(_, differs)| differs);
+    let mut stays = Vec::new();
+    for differs in differs {
+        match differs {
+            Differs::Stays(below, why) => {
+                assert!(!why.is_empty());
+                stays.extend_from_slice(below);
+            }
+            Differs::UntilItIsStarted => minis.wait(async {
+                minis.macs[0].halt().await.unwrap();
+                minis.macs[0].boot(None).await.unwrap();
+            }),
+        }
+    }
+    minis.snapshot().without(&stays).check_same(&before.without(&stays), &format!("{kind}: destroyed"));
 }
 
 #[test]

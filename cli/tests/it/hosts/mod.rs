@@ -30,7 +30,7 @@ mod examples;
 mod inventory;
 mod killed;
 mod kinds;
-mod lab;
+pub(crate) mod lab;
 mod ledger;
 mod rebuilt;
 mod replace;

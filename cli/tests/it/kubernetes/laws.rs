@@ -3,10 +3,53 @@
 use std::collections::BTreeMap;
 use std::fs;
 
+use fleet_engine::schema::Sort;
 use serde_json::Value as Json;
 
-use super::{Cluster, walk};
+use super::kinds::{bootstrap_tokens, data_is_read_and_changes_nothing, is_identity_made, own};
+use super::nodes::{
+    a_node_is_waited_for_labelled_and_named, pods_that_nobody_lets_go_are_found_and_set_free,
+};
+use super::{Cluster, example, walk};
 use crate::laws::search::Search;
+
+/// A kind on whose example the laws are tried: the name in the example that has to be a test's own, and whether it is made.
+type Example = (&'static str, Option<&'static str>, fn(&Cluster) -> bool);
+
+const EXAMPLES: &[Example] = &[
+    ("kubernetes_bootstrap_token", Some("join"), |cluster| !bootstrap_tokens(cluster).is_empty()),
+    ("kubernetes_capi_connection", None, |cluster| cluster.object("secret", "macs-kubeconfig").is_some()),
+    ("kubernetes_egress_service", None, |cluster| cluster.object("service", "mini-0").is_some()),
+    ("kubernetes_manifest", None, |cluster| {
+        let Some(made) = cluster.object("configmap", "settings") else { return false };
+        made["data"]["level"] == "info" && made["metadata"]["labels"]["team"] == "ci"
+    }),
+    ("kubernetes_node_identity", Some("tart-kubelet-mini-0"), is_identity_made),
+];
+
+/// Kinds that make nothing by themselves, with the test that has what they look at and tries the laws on it.
+const APART: &[(Sort, &str, fn())] = &[
+    (Sort::Resource, "kubernetes_node", a_node_is_waited_for_labelled_and_named),
+    (Sort::Resource, "kubernetes_stuck_pods", pods_that_nobody_lets_go_are_found_and_set_free),
+    (Sort::Data, "kubernetes_object", data_is_read_and_changes_nothing),
+];
+
+/// The kinds that the laws are tried on.
+pub(crate) fn kinds(sort: Sort) -> Vec<String> {
+    let examples = EXAMPLES.iter().map(|(kind, ..)| (Sort::Resource, *kind));
+    let all = examples.chain(APART.iter().map(|(sort, kind, _)| (*sort, *kind)));
+    all.filter(|(of, _)| *of == sort).map(|(_, kind)| kind.to_owned()).collect()
+}
+
+#[test]
+fn the_laws_hold_for_every_kind_on_its_example() {
+    for (kind, name, made) in EXAMPLES {
+        let cluster = Cluster::new("");
+        let text = example(Sort::Resource, kind);
+        cluster.configure(&name.map_or(text.clone(), |name| own(&cluster, &text, name)));
+        check_laws(&cluster, || made(&cluster));
+    }
+}
 
 /// What is in the namespace of a test that a kind of the provider could make.
 const WITHIN: &str =

@@ -8,7 +8,7 @@ mod access;
 mod broken;
 mod kinds;
 mod kubectl;
-mod laws;
+pub(crate) mod laws;
 mod macs;
 mod manifest;
 mod nodes;

@@ -45,7 +45,7 @@ fn node(name: &str, more: &str) -> String {
 }
 
 #[test]
-fn a_node_is_waited_for_labelled_and_named() {
+pub(super) fn a_node_is_waited_for_labelled_and_named() {
     let cluster = Cluster::new("");
     let name = cluster.namespace.clone();
     let id = "scaleway://apple-silicon/fr-par-1/11111111-2222-3333-4444-555555555555";
@@ -179,7 +179,7 @@ fn labels_that_an_agent_takes_away_are_refused() {
 }
 
 #[test]
-fn pods_that_nobody_lets_go_are_found_and_set_free() {
+pub(super) fn pods_that_nobody_lets_go_are_found_and_set_free() {
     let cluster = Cluster::new("");
     let name = cluster.namespace.clone();
     // Others in the same cluster are not set free.
@@ -208,5 +208,12 @@ fn pods_that_nobody_lets_go_are_found_and_set_free() {
     assert_eq!(left["metadata"]["finalizers"], json!(["example.com/other"]), "only that one");
     cluster.check_converged();
     cluster.patch("pod", "stuck", r#"{"metadata":{"finalizers":null}}"#);
+    // What is watched over is nothing that could be lost.
+    let before = everything(&cluster);
+    fs::remove_dir_all(cluster.site.path().join(".fleet")).unwrap();
+    cluster.run("apply").ok();
+    cluster.check_converged();
     cluster.run("destroy").ok();
+    assert_eq!(everything(&cluster), before);
+    assert_eq!(cluster.run("destroy").ok(), "No changes.\n");
 }

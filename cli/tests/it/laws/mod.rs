@@ -9,6 +9,7 @@
 //! 7. [`generated`], with [`generate`]: all of it on configurations that nobody thought of
 
 mod choice;
+mod elsewhere;
 mod examples;
 mod faults;
 mod fields;

@@ -1,10 +1,15 @@
 //! Who is logged in, who may become root, and how a Mac is set: made, mended when it was changed behind our back, and
 //! removed without a trace.
 
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+use fleet_engine::schema::{Catalog, Sort};
 use fleet_lab::clock::Pace;
 
 use super::Minis;
 use super::minis::MAIN;
+use crate::support::providers;
 
 /// A script that root runs behind our back, and what a plan says to it.
 type Drift = (&'static str, &'static str);
@@ -69,6 +74,7 @@ const CASES: &[Case] = &[
                 "create",
             ),
             ("printf 'xxxxxxxxxxx' >\"$FLEET_ROOT/etc/kcpassword\"", "update password"),
+            ("defaults write /Library/Preferences/com.apple.loginwindow autoLoginUser other", "update user"),
         ],
     ),
     (
@@ -91,6 +97,18 @@ const CASES: &[Case] = &[
             (
                 "defaults write /Library/Preferences/com.apple.SoftwareUpdate AutomaticDownload -bool true",
                 "update download",
+            ),
+            (
+                "defaults write /Library/Preferences/com.apple.SoftwareUpdate AutomaticallyInstallMacOSUpdates -bool true",
+                "update install_macos",
+            ),
+            (
+                "defaults delete /Library/Preferences/com.apple.SoftwareUpdate ConfigDataInstall",
+                "update install_config_data",
+            ),
+            (
+                "defaults write /Library/Preferences/com.apple.SoftwareUpdate CriticalUpdateInstall -bool true",
+                "update install_critical",
             ),
         ],
     ),
@@ -130,10 +148,51 @@ const CASES: &[Case] = &[
         &[
             ("chmod 700 \"$FLEET_ROOT/Volumes/cache\"", "update mode"),
             ("chown root \"$FLEET_ROOT/Volumes/cache\"", "update owner"),
+            ("chgrp wheel \"$FLEET_ROOT/Volumes/cache\"", "update group"),
+            (
+                "diskutil apfs deleteVolume cache && diskutil apfs addVolume disk3 APFS cache -quota 20g",
+                "replace group owner ownership quota_gib",
+            ),
             ("diskutil apfs deleteVolume cache", "create"),
         ],
     ),
 ];
+
+/// Fields that no row changes, and why.
+const WITHOUT_A_ROW: &[(&str, &[&str], &str)] = &[
+    ("macos_apfs_volume", &["name"], "a volume by another name is another volume"),
+    (
+        "macos_auto_login",
+        &["session", "timeout", "uid"],
+        "they say what is waited for, and nothing of them is kept there",
+    ),
+    ("macos_defaults", &["current_host", "domain", "key", "sudo"], "they say where to look"),
+    ("macos_defaults", &["needs_reboot"], "it is known of the preference, and not to the Mac"),
+    ("macos_hardening", &["remote_login"], "a Mac that lets nobody in cannot be asked"),
+    ("macos_resolver", &["domain"], "it says where to look"),
+    ("macos_vlan", &["parent"], "a Mac of the lab has no other device that a VLAN may be on"),
+    ("macos_vlan", &["name"], "a VLAN by another name is another VLAN"),
+];
+
+#[test]
+fn the_tables_know_every_field() {
+    let catalog = providers(PathBuf::new());
+    let kinds: BTreeSet<&str> = CASES.iter().map(|(kind, ..)| *kind).collect();
+    for kind in kinds {
+        let rows = CASES.iter().filter(|(of, ..)| *of == kind).flat_map(|(_, _, drifts)| *drifts);
+        let shown: BTreeSet<&str> = rows.flat_map(|(_, expected)| expected.split(' ').skip(1)).collect();
+        let left_out = WITHOUT_A_ROW.iter().filter(|(of, ..)| *of == kind).flat_map(|(_, names, why)| {
+            assert!(!why.is_empty());
+            *names
+        });
+        let left_out: BTreeSet<&str> = left_out.copied().collect();
+        assert!(shown.is_disjoint(&left_out), "{kind}: there is a row for {left_out:?}");
+        let schema = &catalog.find(Sort::Resource, kind).unwrap().schema;
+        let all = schema.attributes.iter().filter(|(_, it)| it.presence.is_configurable());
+        let all: BTreeSet<&str> = all.map(|(name, _)| &**name).collect();
+        assert_eq!(shown.union(&left_out).copied().collect::<BTreeSet<_>>(), all, "{kind}");
+    }
+}
 
 #[test]
 fn each_is_made_mended_and_removed_without_a_trace() {

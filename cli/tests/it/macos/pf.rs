@@ -259,6 +259,18 @@ fn vms_reach_other_networks_by_the_interfaces_of_the_moment() {
     assert!(by("out vlan0 tcp 192.168.64.5 172.16.0.9:30001").contains("-> (vlan0)"));
     minis.check_converged("a VLAN more");
     for (script, expected) in [
+        (
+            "sed -i \"s|^vms=.*|vms='192.168.68.0/22'|\" \"$FLEET_ROOT/etc/pf.anchors/fleet.vmnat.sh\"",
+            "update vms",
+        ),
+        (
+            "sed -i \"s|^service=.*|service=''|\" \"$FLEET_ROOT/etc/pf.anchors/fleet.vmnat.sh\"",
+            "update service_network",
+        ),
+        (
+            "sed -i \"s|^private=.*|private='172.18.0.0/22'|\" \"$FLEET_ROOT/etc/pf.anchors/fleet.vmnat.sh\"",
+            "update private_network",
+        ),
         ("pfctl -a com.apple/fleet.vmnat -F nat", "update intact"),
         ("pfctl -d", "update enabled"),
         ("echo \"rdr-anchor \\\"com.apple/*\\\"\" | pfctl -N -f -", "update evaluated"),

@@ -3,12 +3,14 @@
 mod crashes;
 mod whole;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
 use fleet_engine::host::reach::Secret;
 use fleet_lab::mac::archive;
 use fleet_lab::scaleway::Server;
@@ -20,7 +22,9 @@ use serde_json::{Value as Json, json};
 use super::full::STAYS;
 use super::minis::Snapshot;
 use super::rented::Rented;
+use crate::laws::search::Search;
 use crate::support::{Ran, Site};
+use crate::vendors;
 
 /// Where the example lies in a site.
 const PLACE: &str = "fleets/mac-ci";
@@ -82,6 +86,49 @@ impl World {
 
     fn run(&self, command: &str, more: &[&str]) -> Ran {
         self.rented.fleet(&words(command, "staging.vars.hcl", &[OPTIONS, more].concat()))
+    }
+
+    /// Runs a command that was saved as a plan before, and no credential stands where somebody could see it: not those that are
+    /// there before it, not those that it was given.
+    #[track_caller]
+    fn run_searched(&self, command: &str) {
+        let mut secrets = self.secrets();
+        let mut told = String::new();
+        let aim: &[&str] = if command == "destroy" { &["--destroy"] } else { &[] };
+        let place = self.rented.site.path().join(PLACE);
+        let [log, events, saved] =
+            ["log", "events", "saved"].map(|name| place.join(name).display().to_string());
+        let logged = ["--log", "trace", "--log-file", &log];
+        for (command, more) in [
+            ("plan", [aim, &["--out", &saved]].concat()),
+            (command, vec!["--auto-approve", "--json-into", &events]),
+        ] {
+            let ran = self.run(command, &[&more[..], &logged].concat());
+            told += &format!("{}{}", ran.stdout, ran.stderr);
+            ran.ok();
+        }
+        secrets.extend(self.secrets());
+        let search = Search::new(&secrets.iter().map(String::as_str).collect::<Vec<_>>());
+        search.check("output", told.as_bytes());
+        for path in [log, events, saved] {
+            search.check(&path, &fs::read(&path).unwrap());
+        }
+        for entry in fs::read_dir(place.join(".fleet")).unwrap() {
+            search.check("state", &fs::read(entry.unwrap().path()).unwrap());
+        }
+    }
+
+    /// What nobody may see: the credentials of all services, and the tokens of accounts in the cluster.
+    fn secrets(&self) -> BTreeSet<String> {
+        let lab = &self.rented.lab;
+        let objects = lab.kubernetes().objects();
+        let tokens = objects
+            .iter()
+            .filter_map(|object| object["data"]["token"].as_str())
+            .map(|encoded| String::from_utf8(BASE64_STANDARD.decode(encoded).unwrap()).unwrap());
+        let scaleway = lab.description().environment["SCW_SECRET_KEY"].clone();
+        let own = [lab.kubernetes().admin_token().to_owned(), scaleway];
+        vendors::secrets(lab.vendors()).into_iter().chain(tokens).chain(own).collect()
     }
 
     /// Every service has what it had before, once the cluster has removed what went with something else.

@@ -16,7 +16,7 @@ fn three_fleets_come_out_of_one_pool_and_go_back() {
     assert!(planned.contains("fleet.macos[0]") && planned.contains("fleet.builders[0]"), "{planned}");
     assert_eq!(world.snapshots(), before, "a plan changes nothing");
     assert_eq!(world.views(), nothing, "a plan changes nothing");
-    world.run("apply", &["--auto-approve"]).ok();
+    world.run_searched("apply");
     let again = world.run("plan", &[]).ok();
     assert!(again.starts_with("No changes."), "{again}");
     NAMES.iter().for_each(|name| check_mac(&world, name));
@@ -25,7 +25,7 @@ fn three_fleets_come_out_of_one_pool_and_go_back() {
     let servers = NAMES.map(|name| world.rented.server(name).id);
     let devices = NAMES.map(|name| world.device(name));
     world.rented.lab.gate().await_number(usize::MAX, When::After, || ());
-    world.run("destroy", &["--auto-approve"]).ok();
+    world.run_searched("destroy");
     let calls = world.rented.lab.gate().passed();
     for ((name, server), device) in NAMES.iter().zip(&servers).zip(&devices) {
         check_order(&calls, name, server, device);

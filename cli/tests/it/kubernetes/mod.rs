@@ -12,6 +12,7 @@ mod laws;
 mod macs;
 mod manifest;
 mod nodes;
+mod secrets;
 mod tokens;
 
 use std::path::{Path, PathBuf};

@@ -68,7 +68,7 @@ fn a_secret_that_cannot_be_had_is_told_with_what_to_do() {
         assert!(ran.stdout.contains("  missing: ") && ran.stdout.contains(why), "{}", ran.stdout);
     };
     check("other#token", &format!("there is no Secret `{name}/other`"), "kubectl");
-    check("app#tokn", &format!("Secret `{name}/app` has no key `tokn`"), "did you mean `token`?");
+    check("app#tokn", &format!("Secret `{name}/app` has no key `tokn`"), "its keys are `binary`, `token`");
     check("app#binary", "is no text", "base64");
     let token = weak(&cluster);
     let mut config: Json = serde_json::from_str(&cluster.kubectl(&[

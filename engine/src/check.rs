@@ -7,6 +7,7 @@ use crate::expand::Expansion;
 use crate::plan::{Action, Plan, Step, Why};
 use crate::provider::Readers;
 use crate::resource::{Disruption, Touch};
+use crate::schema::{Catalog, Sort};
 use crate::scope::NodeItem;
 
 /// What would interrupt the hosts of a fleet all at once, although it says how changes are to go through it.
@@ -47,6 +48,11 @@ pub fn all_at_once(plan: &Plan, expansion: &Expansion<'_>, readers: &dyn Readers
 /// Whether a step gives up the machine of a slot.
 pub(crate) fn gives_up_a_host(address: &Address, step: &Step) -> bool {
     address.item == Item::Host && matches!(step.action, Action::Destroy | Action::Replace { .. })
+}
+
+/// Whether a removal waits itself for the work that runs on its host.
+pub(crate) fn waits_for_work(step: &Step, catalog: &dyn Catalog) -> bool {
+    catalog.find(Sort::Resource, &step.record.kind).is_some_and(|entry| entry.waits_for_work)
 }
 
 pub(crate) fn disruption(step: &Step, readers: &dyn Readers) -> Disruption {

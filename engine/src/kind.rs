@@ -198,6 +198,7 @@ pub(crate) fn describe<K: Resource>(place: Place, provider: &str) -> Entry {
         runs_user_code: K::RUNS_USER_CODE,
         gives_root: K::GIVES_ROOT,
         replaced_first: K::REPLACED_FIRST,
+        waits_for_work: K::WAITS_FOR_WORK,
         id: K::ID,
         edges: K::edges(),
         detects: K::DETECTS,

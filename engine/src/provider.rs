@@ -35,6 +35,7 @@ use crate::kind::{Data, Kind};
 use crate::pool::{Rule, Vendor, VendorReader};
 use crate::resource::{At, BoxFuture, Change, Disruption, Error, Touch};
 use crate::schema::Requests;
+use crate::secret::InCluster;
 
 /// A provider: a family of kinds that share one way to the world.
 ///
@@ -107,6 +108,16 @@ pub trait Provider: Send + Sync + 'static {
     ) -> impl Future<Output = Result<(), Error>> + Send {
         let _ = (settings, issued);
         async { Ok(()) }
+    }
+
+    /// Reads a secret that the other side keeps: what `k8s:` is as the `from` of a `secret`. Nothing is changed.
+    fn kept(
+        &self,
+        settings: Self::Settings,
+        place: &InCluster,
+    ) -> impl Future<Output = Result<Secret, Error>> + Send {
+        let _ = (settings, place);
+        async { Err(Error::permanent(format!("the provider `{}` keeps no secrets", Self::NAME))) }
     }
 
     /// Asks the other side whether the credentials in the settings are good; none if it cannot tell. Nothing is changed.

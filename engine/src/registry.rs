@@ -23,6 +23,7 @@ use crate::provider::{
 };
 use crate::resource::{BoxFuture, Change, Disruption, Error, Touch};
 use crate::schema::{Catalog, Entry, Place, Sort};
+use crate::secret::InCluster;
 
 /// How many things may be under way at once on one host: they travel together, and the host does one after the other.
 const AT_ONCE_ON_A_HOST: usize = 256;
@@ -106,6 +107,16 @@ impl Registry {
     /// Has a provider take back what it issued.
     pub async fn withdraw(&self, session: &Session, settings: &Value, issued: &Secret) -> Result<(), Error> {
         self.provider(session)?.withdraw(settings, issued).await
+    }
+
+    /// Reads a secret that the other side of a provider keeps.
+    pub async fn kept(
+        &self,
+        session: &Session,
+        settings: &Value,
+        place: &InCluster,
+    ) -> Result<Secret, Error> {
+        self.provider(session)?.kept(settings, place).await
     }
 
     /// What the other side says of the credentials of a provider; none if it cannot tell.
@@ -232,6 +243,7 @@ trait Erased: Send + Sync {
     fn writer<'a>(&'a self, settings: &'a Value) -> BoxFuture<'a, Result<Arc<dyn Writer>, Error>>;
     fn issue<'a>(&'a self, settings: &'a Value, request: &'a str) -> BoxFuture<'a, Result<Secret, Error>>;
     fn withdraw<'a>(&'a self, settings: &'a Value, issued: &'a Secret) -> BoxFuture<'a, Result<(), Error>>;
+    fn kept<'a>(&'a self, settings: &'a Value, place: &'a InCluster) -> BoxFuture<'a, Result<Secret, Error>>;
     fn standing<'a>(&'a self, settings: &'a Value) -> BoxFuture<'a, Result<Option<Standing>, Error>>;
     fn vendor_reader<'a>(
         &'a self,
@@ -296,6 +308,10 @@ impl<P: Provider> Erased for Of<P> {
 
     fn withdraw<'a>(&'a self, settings: &'a Value, issued: &'a Secret) -> BoxFuture<'a, Result<(), Error>> {
         Box::pin(async move { self.0.withdraw(configured::<P>(settings)?, issued).await })
+    }
+
+    fn kept<'a>(&'a self, settings: &'a Value, place: &'a InCluster) -> BoxFuture<'a, Result<Secret, Error>> {
+        Box::pin(async move { self.0.kept(configured::<P>(settings)?, place).await })
     }
 
     fn standing<'a>(&'a self, settings: &'a Value) -> BoxFuture<'a, Result<Option<Standing>, Error>> {

@@ -58,6 +58,10 @@ pub trait Resource: Attributes {
     /// Whether its successor is made before it goes when it is replaced, unless its `lifecycle` says otherwise.
     const REPLACED_FIRST: bool = false;
 
+    /// Whether its removal waits itself for the work that runs on a host, and ends none of it: a Node that is drained, a runner
+    /// whose job is waited for. With a host that goes, it goes first, and only what follows asks whether the host is busy.
+    const WAITS_FOR_WORK: bool = false;
+
     /// What the `id` of an `import` block is, such as "the path". `None`: it cannot be imported.
     const ID: Option<&'static str> = None;
 

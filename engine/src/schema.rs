@@ -108,6 +108,8 @@ pub struct Entry {
     pub gives_root: bool,
     /// Whether its successor is made before it goes when it is replaced.
     pub replaced_first: bool,
+    /// Whether its removal waits itself for the work that runs on a host.
+    pub waits_for_work: bool,
     /// Whether the other side can be asked beforehand whether it would take a wish.
     pub rehearses: bool,
     /// What the `id` of an `import` block is; `None` if it cannot be imported.
@@ -170,6 +172,7 @@ impl Entry {
             runs_user_code: false,
             gives_root: false,
             replaced_first: false,
+            waits_for_work: false,
             rehearses: false,
             id: None,
             edges: &[],

@@ -224,6 +224,13 @@ impl Runners {
         runners
     }
 
+    /// The runners with a job whose agents are on a Mac.
+    pub(crate) fn busy_at(&self, mac: &str) -> Vec<Runner> {
+        let books = self.books();
+        let all = books.runners.iter().filter(|runner| runner.busy && runner.place.0 == mac);
+        all.cloned().collect()
+    }
+
     /// Makes a record without an agent, for one that is told everything when it starts. None if somebody has the name.
     #[must_use]
     pub fn prepare(&self, url: &str, name: &str, labels: Vec<String>, group: u64) -> Option<Runner> {

@@ -1,4 +1,4 @@
-//! Secrets that a provider makes on request.
+//! Secrets that a provider makes on request, or that its other side keeps.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -8,14 +8,13 @@ use fleet_engine::plan::chain;
 use fleet_engine::provider::Session;
 use fleet_engine::registry::Registry;
 use fleet_engine::resource::Error;
-use fleet_engine::schema::{Catalog, Sort};
 use fleet_engine::secret::InCluster;
 use fleet_lang::Value;
 
 use super::{Missing, wait_for};
 use crate::Env;
 
-/// Who has providers issue secrets.
+/// Who has providers issue secrets, and read those that are kept for them.
 pub(super) struct Issuer {
     providers: fn(PathBuf, &BTreeMap<String, String>) -> Registry,
     cwd: PathBuf,
@@ -40,7 +39,11 @@ impl Issuer {
                 Missing::new(format!("the provider `{session}` is not known well enough yet")).help(help)
             );
         }
-        ask(&self.registry(), session, settings, request)
+        let registry = self.registry();
+        wait_for(async {
+            let issued = registry.issue(session, settings, request).await;
+            issued.map(|secret| secret.0).map_err(missing)
+        })
     }
 
     /// Has it taken back, once nobody needs it any more.
@@ -51,29 +54,16 @@ impl Issuer {
 
     /// A Secret of the cluster that the kubeconfig of the surroundings leads to: the provider of clusters knows the way.
     pub(super) fn read_cluster(&self, place: &InCluster) -> Result<String, Missing> {
-        let InCluster { namespace, name, key } = place;
         let (registry, session) = (self.registry(), Session::of("kubernetes"));
-        let provider = registry.find(Sort::Provider, &session.provider);
-        if provider.is_none_or(|entry| entry.issues.is_none()) {
-            let template = format!("{{{{index .data \"{key}\" | base64decode}}}}");
-            let by_hand =
-                format!("exec:kubectl get secret -n {namespace} {name} -o go-template='{template}'");
-            return Err(Missing::new("this version has no way to a cluster").help(format!("use `{by_hand}`")));
-        }
-        ask(&registry, &session, &Value::null(), &format!("secret:{namespace}/{name}#{key}"))
+        wait_for(async {
+            let kept = registry.kept(&session, &Value::null(), place).await;
+            kept.map(|secret| secret.0).map_err(missing)
+        })
     }
 
     fn registry(&self) -> Registry {
         (self.providers)(self.cwd.clone(), &self.vars)
     }
-}
-
-/// Asks a provider, whatever runs around this.
-fn ask(registry: &Registry, session: &Session, settings: &Value, request: &str) -> Result<String, Missing> {
-    wait_for(async {
-        let issued = registry.issue(session, settings, request).await;
-        issued.map(|secret| secret.0).map_err(missing)
-    })
 }
 
 fn missing(error: Error) -> Missing {

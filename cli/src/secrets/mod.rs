@@ -3,7 +3,7 @@
 //! 1. [`Vault`]: what is known by now, and who may be asked
 //! 2. `place.rs`: variables, files, commands, and 1Password by its own program
 //! 3. `hashicorp.rs`: Vault; `connect/`: 1Password without its program; `keeper.rs`: what is the same about asking them
-//! 4. `issued.rs`: what a provider makes on request
+//! 4. `issued.rs`: what a provider makes on request, and what a cluster keeps
 
 mod connect;
 mod hashicorp;

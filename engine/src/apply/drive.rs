@@ -43,7 +43,7 @@ pub async fn apply<'c>(
 ) -> Applied<'c> {
     let started = hands.clock.now();
     let window = hands.pace.parallelism.max(1).saturating_mul(AHEAD);
-    let Tasks { tasks, schedule, needed, secrets } = tasks(&planned, window);
+    let Tasks { tasks, schedule, needed, secrets } = tasks(&planned, surroundings.catalog, window);
     let steps = planned.plan.steps.values().filter(|step| step.action.changes_the_world()).count();
     hands.listener.hear(&Event::WaveStarted { wave, steps });
     let Planned { plan, expansion, shadow, state, settled, settings, observed, .. } = planned;
@@ -281,7 +281,7 @@ impl<'a> Driver<'a, '_> {
                 // What is on another machine is another thing, however equal it is.
                 let is_beside = object.deposed.is_some() && self.session_of(&object.address) == Some(session);
                 let successor = is_beside.then(|| self.current(&object.address)).flatten();
-                let disturbs = self.host_that_goes(&object, session);
+                let disturbs = self.host_that_goes(&object, step, session);
                 let state = self.state;
                 let removal = Removal { object, step, session, settings, successor, disturbs, state };
                 running.push(Box::pin(async move { (task, worker.remove(removal).await) }));

@@ -8,6 +8,7 @@ use fleet_syntax::{Diagnostic, Severity};
 use super::busy::Disturbed;
 use super::drive::Driver;
 use crate::address::{Address, Item};
+use crate::check;
 use crate::diff::get;
 use crate::plan::{Action, Step, ignore, normal, normal_data, usable};
 use crate::provider::Session;
@@ -135,8 +136,16 @@ impl<'a> Driver<'a, '_> {
         self.settings(session).or_else(|| self.settings.get(session).cloned())
     }
 
-    /// The host that goes with what is removed, if one does.
-    pub(super) fn host_that_goes(&self, object: &Object, session: &Session) -> Option<Disturbed> {
+    /// The host that goes with what is removed, if one does, and somebody's work there would be disturbed.
+    pub(super) fn host_that_goes(
+        &self,
+        object: &Object,
+        step: &Step,
+        session: &Session,
+    ) -> Option<Disturbed> {
+        if check::waits_for_work(step, self.surroundings.catalog) {
+            return None;
+        }
         let slot = object.address.scope.slot()?;
         let goes = self.gone.iter().find(|gone| match session.is_on_host() {
             true => *gone == session,

@@ -2,18 +2,23 @@
 //!
 //! - What is made waits for what it depends on, and a replacement for its predecessor to go.
 //! - What is removed waits for those that depended on it: to be gone, or to have been changed.
+//! - What goes with a host waits for what itself waits for the work there: it is asked only then whether the host is busy.
 //! - A predecessor that goes last waits for its successor and for all that depend on it.
 //!
 //! Removals that make room for a replacement must not wait for anything to be made; they come early. All others may.
+
+use std::collections::BTreeMap;
 
 use foldhash::{HashMap, HashMapExt, HashSet};
 use petgraph::Direction;
 use petgraph::graph::NodeIndex;
 
 use super::schedule::{self, Cycle, Limits, Need, Role, Schedule, TaskId};
-use crate::address::Address;
+use crate::address::{Address, ScopePath};
+use crate::check;
 use crate::graph::Vertex;
 use crate::plan::{Action, Goal, Planned, Remembered, is_quarantined, next_number};
+use crate::schema::Catalog;
 use crate::scope::{NodeId, NodeItem};
 use crate::state::Object;
 
@@ -41,7 +46,7 @@ pub(super) struct Tasks {
 }
 
 /// Builds the tasks of a plan; at most `window` are begun at once.
-pub(super) fn tasks(planned: &Planned<'_>, window: usize) -> Tasks {
+pub(super) fn tasks(planned: &Planned<'_>, catalog: &dyn Catalog, window: usize) -> Tasks {
     let limits = Limits { total: window, providers: Vec::new() };
     let build = |with_records| {
         let mut builder = Builder::new(planned);
@@ -51,6 +56,7 @@ pub(super) fn tasks(planned: &Planned<'_>, window: usize) -> Tasks {
             builder.records_only();
         }
         builder.removals(with_records);
+        builder.first_what_waits(catalog);
         (builder.tasks, Schedule::new(builder.graph, &limits))
     };
     let (tasks, schedule) = match build(true) {
@@ -215,6 +221,31 @@ impl<'a, 'c> Builder<'a, 'c> {
         }
         if with_records {
             self.order_by_records(&early, &late);
+        }
+    }
+
+    /// Of what goes with a host, first what itself waits for the work there; but for what has to go even before that.
+    fn first_what_waits(&mut self, catalog: &dyn Catalog) {
+        let planned = self.planned;
+        let gone = planned.plan.steps.iter().filter(|(address, step)| check::gives_up_a_host(address, step));
+        let mut slots: BTreeMap<&ScopePath, (Vec<TaskId>, Vec<TaskId>)> =
+            gone.map(|(host, _)| (&host.scope, Default::default())).collect();
+        for (task, of) in self.tasks.iter().enumerate() {
+            let Task::Remove(Object { address, deposed: None }) = of else { continue };
+            let here = address.scope.slot().and_then(|slot| slots.get_mut(&slot));
+            let (Some((first, then)), Some(step)) = (here, planned.plan.steps.get(address)) else { continue };
+            if check::waits_for_work(step, catalog) { first.push(task) } else { then.push(task) }
+        }
+        let waiting: Vec<TaskId> = slots.values().flat_map(|(first, _)| first.iter().copied()).collect();
+        if waiting.is_empty() {
+            return;
+        }
+        let behind = self.graph.behind(&waiting);
+        for (first, then) in slots.into_values().filter(|(first, _)| !first.is_empty()) {
+            let over = self.add(Task::Join, Role::Group);
+            first.iter().for_each(|task| self.graph.depend(over, *task, Need::Done));
+            let then = then.iter().filter(|task| !behind[**task]);
+            then.for_each(|task| self.graph.depend(*task, over, Need::Done));
         }
     }
 

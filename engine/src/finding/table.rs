@@ -300,6 +300,14 @@ table! {
         cure: Cure::By("host_reboot", "the host is started anew, if its `when` is the `reboot_required` of this"),
     };
 
+    /// A Node is there, and not ready.
+    NODE_NOT_READY = Known {
+        name: "node-not-ready",
+        seen: "The condition `Ready` of a Node is not true, or its agent was not heard of for longer than `stale_after`.",
+        why: "The agent on the Mac does not run, has lost its authority or its way to the cluster, or says itself that it cannot take Pods.",
+        cure: Cure::Person("look at the log of the agent on the Mac; `fleet doctor` tells what is wrong there"),
+    };
+
     /// Pods that nobody lets go.
     PODS_HELD = Known {
         name: "pods-held-by-a-lost-agent",

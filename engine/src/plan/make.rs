@@ -19,7 +19,7 @@ use super::look::Looker;
 use super::moves::{self, apply_moves};
 use super::rehearse::rehearse;
 use super::unconfirmed::{self, look_until_undone};
-use super::{Goal, Options, Plan, Step};
+use super::{Action, Goal, Options, Plan, Step};
 use crate::address::{Address, Item, ScopePath, Target};
 use crate::check;
 use crate::clock::Clock;
@@ -154,7 +154,7 @@ pub async fn plan<'c>(
     if !has_errors(&problems) {
         problems.extend(rehearse(&plan, sources.readers, &settings, sources.surroundings.catalog).await);
     }
-    let busy = busy(&plan, &observed, sources.readers);
+    let busy = busy(&plan, &observed, sources.readers, sources.surroundings.catalog);
     plan.notes = notes(&plan, &expansion, found_roots, sources.surroundings.catalog);
     let undone = unconfirmed::undone(&plan, &observed);
     plan.notes.extend(busy.into_iter().chain(undone));
@@ -354,26 +354,37 @@ fn notes(
 }
 
 /// Hosts that something is to be done to while somebody's work runs there.
-fn busy(plan: &Plan, observed: &Observed, readers: &dyn Readers) -> Vec<String> {
+fn busy(plan: &Plan, observed: &Observed, readers: &dyn Readers, catalog: &dyn Catalog) -> Vec<String> {
     let seen = observed.iter().filter(|(subject, _)| subject.which == Which::Inventory);
     let told = seen.filter_map(|(Subject { address: host, .. }, sight)| {
         let work = inventory::busy(sight.found.as_ref().ok()?.as_ref()?).filter(|work| !work.is_empty())?;
-        let older = plan.deposed.iter().flat_map(|(address, older)| older.values().map(move |step| (address, step)));
+        let older =
+            plan.deposed.iter().flat_map(|(address, older)| older.values().map(move |step| (address, step)));
         let here = plan.steps.iter().chain(older);
-        let mut here = here.filter(|(address, step)| {
+        let here = here.filter(|(address, step)| {
             address.scope.slot().as_ref() == Some(&host.scope) && step.action.changes_the_world()
         });
         let disturbs = |(address, step): (&Address, &Step)| {
             check::gives_up_a_host(address, step) || check::disruption(step, readers) == Disruption::Host
         };
-        let (first, disturbed) = (here.next()?, here.clone().any(disturbs));
+        let here: Vec<_> = here.collect();
+        let is_disturbed = !here.is_empty() && here.iter().copied().any(disturbs);
+        let waits = |(_, step): &&(&Address, &Step)| {
+            matches!(step.action, Action::Destroy | Action::Replace { .. })
+                && check::waits_for_work(step, catalog)
+        };
+        let who: Vec<String> = here.iter().filter(waits).map(|(address, _)| format!("`{address}`")).collect();
         let told = format!("{} is busy now: {}.", host.scope, work.join(", "));
-        Some(match disturbed || disturbs(first) {
-            true => format!(
-                "{told} Apply refuses to disturb it; `--when-busy wait` waits, `--when-busy proceed` does not care."
-            ),
-            false => told,
-        })
+        let ways = "`--when-busy wait` waits, `--when-busy proceed` does not care.";
+        match (here.is_empty(), is_disturbed, who.is_empty()) {
+            (true, ..) => None,
+            (_, false, _) => Some(told),
+            (_, true, true) => Some(format!("{told} Apply refuses to disturb it; {ways}")),
+            (_, true, false) => Some(format!(
+                "{told} It is waited for by {}; apply refuses to disturb what still runs then; {ways}",
+                who.join(", ")
+            )),
+        }
     });
     told.collect()
 }

@@ -25,6 +25,8 @@ pub struct Fault {
 pub enum Wrong {
     /// 401: the token is good no more.
     Unauthorized,
+    /// 400: a webhook of this name cannot say what it would do.
+    NoDryRun(String),
     /// 403: admission does not let it in, and says this.
     NotAdmitted(String),
     /// 409: somebody else was faster.
@@ -37,6 +39,8 @@ pub enum Wrong {
     TooMany(u64),
     /// 500.
     Internal,
+    /// Somebody removes the object just before the request comes.
+    Removed,
     /// The connection ends before it has an effect.
     CutBefore,
     /// It has its effect, and then the connection ends.
@@ -55,6 +59,13 @@ impl Fault {
     pub fn on(mut self, verb: &str, resource: &str) -> Fault {
         self.verb = Some(verb.to_owned());
         self.resource = Some(resource.to_owned());
+        self
+    }
+
+    /// Those that only ask what would be, and no others.
+    #[must_use]
+    pub fn rehearsed(mut self) -> Fault {
+        self.dry_run = Some(true);
         self
     }
 
@@ -114,6 +125,9 @@ impl Wrong {
         Some(match self {
             Wrong::Unauthorized => Refusal::unauthorized(),
             Wrong::NotAdmitted(why) => Refusal::not_admitted(kind, name, why),
+            Wrong::NoDryRun(webhook) => {
+                Refusal::bad_request(format!("admission webhook \"{webhook}\" does not support dry run"))
+            }
             Wrong::Conflict => Refusal::outdated(kind, name),
             Wrong::Expired => Refusal::expired("The resourceVersion for the provided list is too old."),
             Wrong::Invalid(field) => Refusal::invalid(kind, name, &[Cause::required(field)]),
@@ -121,7 +135,7 @@ impl Wrong {
                 Refusal::too_many("the server has received too many requests", *seconds)
             }
             Wrong::Internal => Refusal::internal("the lab breaks on purpose"),
-            Wrong::CutBefore | Wrong::CutAfter => return None,
+            Wrong::Removed | Wrong::CutBefore | Wrong::CutAfter => return None,
         })
     }
 }

@@ -60,6 +60,18 @@ const POLICY: (&str, &str) = ("policy", "v1");
 const CAPI: (&str, &str) = ("cluster.x-k8s.io", "v1beta1");
 const TAILSCALE: (&str, &str) = ("tailscale.com", "v1alpha1");
 
+/// Who somebody is: asked, and kept nowhere.
+const WHO_ASKS: Kind = Kind {
+    verbs: &["create"],
+    ..kind(
+        ("authentication.k8s.io", "v1"),
+        ("selfsubjectreviews", "selfsubjectreview", "SelfSubjectReview"),
+        false,
+        &[],
+        &[],
+    )
+};
+
 /// All of them.
 pub const KINDS: &[Kind] = &[
     kind(CORE, ("configmaps", "configmap", "ConfigMap"), true, &["cm"], &[]),
@@ -88,6 +100,7 @@ pub const KINDS: &[Kind] = &[
     kind(CORE, ("services", "service", "Service"), true, &["svc"], &[STATUS]),
     kind(APPS, ("daemonsets", "daemonset", "DaemonSet"), true, &["ds"], &[STATUS]),
     kind(APPS, ("deployments", "deployment", "Deployment"), true, &["deploy"], &[STATUS]),
+    WHO_ASKS,
     kind(LEASES, ("leases", "lease", "Lease"), true, &[], &[]),
     kind(
         POLICY,

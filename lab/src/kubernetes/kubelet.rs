@@ -4,6 +4,7 @@
 //! good no more. Labels that begin as the agent's own do, and that it does not set, it takes away.
 
 use std::collections::BTreeMap;
+use std::sync::Weak;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -43,6 +44,15 @@ pub struct Kubelet {
 pub trait Kubelets: Send + Sync {
     /// Those that run now.
     fn running(&self) -> Vec<Kubelet>;
+
+    /// From now on they run the Pods of a cluster.
+    fn serve(&self, pods: Weak<dyn Pods>);
+}
+
+/// Whoever knows which Pods are to run where.
+pub trait Pods: Send + Sync {
+    /// The Pods on a Node that are not over, as their VMs are called.
+    fn on(&self, node: &str) -> Vec<String>;
 }
 
 impl Books {
@@ -82,6 +92,15 @@ impl Books {
             "holderIdentity": kubelet.node, "leaseDurationSeconds": PATIENCE.as_secs(), "renewTime": now.to_string(),
         });
         self.put(leases, json!({ "apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": metadata, "spec": spec }));
+    }
+
+    /// The Pods on a Node that are not over.
+    pub(super) fn pods_on(&self, node: &str) -> Vec<String> {
+        let Some(pods) = Kind::named("Pod") else { return Vec::new() };
+        let is_over = |pod: &Value| matches!(pod["status"]["phase"].as_str(), Some("Succeeded" | "Failed"));
+        let here = self.all(pods, None).filter(|pod| pod["spec"]["nodeName"] == node && !is_over(pod));
+        let part = |pod: &Value, name: &str| pod["metadata"][name].as_str().unwrap_or_default().to_owned();
+        here.map(|pod| format!("{}-{}", part(pod, "namespace"), part(pod, "name"))).collect()
     }
 
     /// Nodes that were not heard of for long are `Unknown`.

@@ -46,7 +46,7 @@ use tokio::sync::watch as channel;
 
 pub use fault::{Fault, Wrong};
 pub use kinds::{KINDS, Kind};
-pub use kubelet::{Kubelet, Kubelets};
+pub use kubelet::{Kubelet, Kubelets, Pods};
 
 use crate::clock::{Clock, Time};
 use crate::disk;
@@ -108,6 +108,12 @@ pub struct Entry {
     pub writes: bool,
     /// The HTTP status of the answer; none if there was no answer.
     pub status: Option<u16>,
+}
+
+impl Pods for Inside {
+    fn on(&self, node: &str) -> Vec<String> {
+        locked(&self.books).pods_on(node)
+    }
 }
 
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -254,6 +260,8 @@ impl Cluster {
 
     /// Agents run as somebody else knows.
     pub fn keep_nodes_of(&self, kubelets: Weak<dyn Kubelets>) {
+        let inside: Arc<dyn Pods> = self.inside.clone();
+        kubelets.upgrade().iter().for_each(|kubelets| kubelets.serve(Arc::downgrade(&inside)));
         let mut agents = locked(&self.inside.agents);
         agents.elsewhere.push(kubelets);
         self.begin_beating(&mut agents);

@@ -1,5 +1,9 @@
 //! What is done to objects, and what is answered.
 
+use std::time::SystemTime;
+
+use base64::Engine as _;
+use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use serde_json::{Value, json};
 
 use super::access::{Bearer, User, account_name};
@@ -33,6 +37,7 @@ impl Books {
             ("list", _) => self.list(call).map(|list| (200, list)),
             ("create", Some("eviction")) => self.evict(turn),
             ("create", Some("token")) => self.request_token(turn),
+            ("create", _) if turn.call.kind.kind == "SelfSubjectReview" => Ok((201, turn.who_asks())),
             ("create", _) => self.create(turn),
             ("update", _) => self.replace(turn),
             ("patch", _) => self.patch(turn),
@@ -240,6 +245,13 @@ impl Books {
             if call.sub.is_some() {
                 return Err(Refusal::not_found(call.kind, &call.name));
             }
+            // Whoever names an object wants no other one.
+            if let Some(uid) = wish["metadata"]["uid"].as_str() {
+                let why = format!(
+                    "uid mismatch: the provided object specified uid {uid}, and no existing object was found"
+                );
+                return Err(Refusal::precondition(call.kind, &call.name, &why));
+            }
             // What is not there is made, which takes more than a patch.
             self.authorize_verb(turn.user, call, "create")?;
             let applied = wish.clone();
@@ -327,14 +339,24 @@ impl Books {
     pub(super) fn give_token(&mut self, account: &Value, secret: Option<&str>, end: Option<Time>) -> String {
         let part = |name: &str| account["metadata"][name].as_str().unwrap_or_default().to_owned();
         let (namespace, name) = (part("namespace"), part("name"));
-        let token = self.secret();
+        // Clients read in it whose it is, and until when it is good.
+        let user = account_name(&namespace, &name);
+        let mut claims = json!({ "iss": "https://kubernetes.default.svc", "sub": user });
+        if let Some(end) = end {
+            claims["exp"] = json!(
+                SystemTime::from(end).duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs()
+            );
+        }
+        let part_of = |json: &Value| BASE64_URL_SAFE_NO_PAD.encode(json.to_string());
+        let head = json!({ "alg": "RS256", "kid": "lab" });
+        let token = format!("{}.{}.{}", part_of(&head), part_of(&claims), self.secret().replace('.', "-"));
         let groups = [
             "system:serviceaccounts".to_owned(),
             format!("system:serviceaccounts:{namespace}"),
             "system:authenticated".to_owned(),
         ];
         let bearer = Bearer {
-            user: account_name(&namespace, &name),
+            user,
             groups: groups.to_vec(),
             account: Some((namespace, name, part("uid"))),
             secret: secret.map(str::to_owned),
@@ -378,6 +400,12 @@ impl Turn<'_> {
         }
         serde_json::from_slice(body)
             .map_err(|error| Refusal::bad_request(format!("the body is no JSON: {error}")))
+    }
+
+    /// Whoever asks is told who that is.
+    fn who_asks(&self) -> Value {
+        let user = json!({ "username": self.user.name, "groups": self.user.groups });
+        json!({ "kind": "SelfSubjectReview", "apiVersion": "authentication.k8s.io/v1", "status": { "userInfo": user } })
     }
 
     /// What is of another type cannot be read, and how that is said depends on how it was sent.

@@ -125,6 +125,12 @@ impl Cluster {
         let wrong = locked(&self.inside.faults).strike(turn.call);
         match &wrong {
             Some(Wrong::CutBefore) => return Reply::Cut,
+            Some(Wrong::Removed) => {
+                let mut books = locked(&self.inside.books);
+                if let Ok(object) = books.found(turn.call) {
+                    books.remove(turn.call.kind, &object);
+                }
+            }
             Some(wrong) => {
                 if let Some(refusal) = wrong.refusal(turn.call) {
                     return Reply::Refused(refusal);

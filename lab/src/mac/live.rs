@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::builders::tart::Vm;
-use super::launchd::Launchd;
+use super::launchd::{Launchd, Process};
 use super::login::Login;
 use super::network::Network;
 use super::pf::Pf;
@@ -32,6 +32,8 @@ pub(super) struct Live {
     pub(super) login: Login,
     /// The VMs that run, by their names.
     pub(super) vms: BTreeMap<String, Vm>,
+    /// What it does for others, by what that is.
+    pub(super) work: BTreeMap<String, Process>,
     /// What commands in shell noted.
     pub(super) notes: BTreeMap<String, String>,
 }
@@ -39,7 +41,8 @@ pub(super) struct Live {
 impl Live {
     pub(super) fn new(boot_id: String, booted: Time, network: Network, login: Login) -> Live {
         let (kernel, notes) = (BTreeMap::new(), BTreeMap::new());
+        let (vms, work) = (BTreeMap::new(), BTreeMap::new());
         let (launchd, pf) = (Launchd::default(), Pf::at_boot());
-        Live { boot_id, booted, kernel, launchd, aqua: None, pf, network, login, vms: BTreeMap::new(), notes }
+        Live { boot_id, booted, kernel, launchd, aqua: None, pf, network, login, vms, work, notes }
     }
 }

@@ -36,13 +36,13 @@ use std::fs;
 use std::io;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use fleet_engine::resource::BoxFuture;
 use tokio::net::UnixListener;
 use tokio::task::JoinHandle;
 
-use crate::kubernetes::Kubelets;
+use crate::kubernetes::{Kubelets, Pods};
 use crate::machine::{Blueprint, Factory, Failed, Machine};
 use crate::runners::{Agents, Runners};
 use crate::tailnet::Tailnet;
@@ -95,6 +95,8 @@ pub(crate) struct Tools {
     runners: Runners,
     /// What their `tailscaled` joins.
     pub(crate) tailnet: Tailnet,
+    /// The clusters whose Pods their agents run.
+    pods: Mutex<Vec<Weak<dyn Pods>>>,
     /// What takes the calls of commands.
     service: Mutex<Option<JoinHandle<()>>>,
 }
@@ -223,6 +225,7 @@ impl Tools {
             macs: Mutex::default(),
             runners: Runners::default(),
             tailnet,
+            pods: Mutex::default(),
             service: Mutex::default(),
         })
     }
@@ -234,6 +237,11 @@ impl Tools {
     /// The tool of this machine that has this name.
     fn system(&self, name: &str) -> PathBuf {
         self.directory.join("system").join(name)
+    }
+
+    /// The clusters whose Pods their agents run.
+    fn clusters(&self) -> MutexGuard<'_, Vec<Weak<dyn Pods>>> {
+        self.pods.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// All Macs there are.

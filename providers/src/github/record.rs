@@ -61,6 +61,7 @@ pub(super) struct Record {
 
 impl Resource for Record {
     const NAME: &'static str = "github_registration";
+    const WAITS_FOR_WORK: bool = true;
     const ID: Option<&'static str> = Some("the URL and the name, with a space between them");
 
     fn normalize(&mut self) -> Result<(), Misfit> {

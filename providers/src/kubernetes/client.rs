@@ -203,6 +203,20 @@ impl Looking {
         }
     }
 
+    /// Who the server takes us for.
+    pub(super) async fn who_asks(&self) -> Result<String, Error> {
+        let doing = "cannot ask the cluster whom it takes the kubeconfig for";
+        let (version, kind) = ("authentication.k8s.io/v1", "SelfSubjectReview");
+        let place = Resource::of(version, kind, "selfsubjectreviews", false).all(None);
+        let asked = json!({ "apiVersion": version, "kind": kind });
+        match self.call(doing, Method::POST, &place.path(), "", Some(&asked)).await {
+            Ok((review, _)) => Ok(text(&review, &["status", "userInfo", "username"]).to_owned()),
+            // An old server knows no such question; but it would not have said so to a stranger.
+            Err(Refusal::Gone(_)) => Ok(format!("somebody whom {} knows", self.server)),
+            Err(refusal) => Err(refusal.into()),
+        }
+    }
+
     /// What the clock of the server shows.
     pub(super) async fn now(&self) -> Result<SystemTime, Error> {
         let answer =

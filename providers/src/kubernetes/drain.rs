@@ -22,7 +22,7 @@ pub(super) fn pods() -> Resource {
 }
 
 /// A pod that is still there, and why.
-struct Left {
+pub(super) struct Left {
     pod: String,
     why: String,
 }
@@ -35,8 +35,8 @@ pub(super) async fn cordon(acting: &Acting, name: &str) -> Result<(), Error> {
     }
 }
 
-/// Evicts all pods of a Node and waits until they are gone; what is left at the deadline is told.
-pub(super) async fn drain(acting: &Acting, name: &str, within: Duration) -> Result<(), Error> {
+/// Evicts all pods of a Node and waits until they are gone; those that are left at the deadline.
+pub(super) async fn drain(acting: &Acting, name: &str, within: Duration) -> Result<Vec<Left>, Error> {
     let begun = Instant::now();
     loop {
         let selector = format!("spec.nodeName={name}");
@@ -45,20 +45,8 @@ pub(super) async fn drain(acting: &Acting, name: &str, within: Duration) -> Resu
         for pod in all.iter().filter(|pod| must_go(pod)) {
             left.extend(evict(acting, pod).await?);
         }
-        if left.is_empty() {
-            return Ok(());
-        }
-        if begun.elapsed() >= within {
-            let told: Vec<String> =
-                left.iter().map(|left| format!("`{}` ({})", left.pod, left.why)).collect();
-            let message = format!(
-                "Node `{name}` is cordoned and was drained for {} s, and these pods are still there: {}; it was not deleted",
-                within.as_secs(),
-                told.join(", ")
-            );
-            return Err(Error::permanent(message).help(
-                "let them end and run it again, give a longer `drain_timeout`, or set `delete_undrained = true` to delete the Node with them",
-            ));
+        if left.is_empty() || begun.elapsed() >= within {
+            return Ok(left);
         }
         tokio::time::sleep(PAUSE).await;
     }
@@ -102,6 +90,12 @@ async fn evict(acting: &Acting, pod: &Json) -> Result<Option<Left>, Error> {
         Err(Refusal::Failed(error)) if error.transient => Ok(left(error.message)),
         Err(refusal) => Err(refusal.into()),
     }
+}
+
+/// Pods that are left, in words.
+pub(super) fn told(left: &[Left]) -> String {
+    let told: Vec<String> = left.iter().map(|left| format!("`{}` ({})", left.pod, left.why)).collect();
+    told.join(", ")
 }
 
 #[cfg(test)]

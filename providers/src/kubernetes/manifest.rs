@@ -33,7 +33,8 @@ const SERVERS: [&str; 7] = [
 /// It is written by server-side apply: only the fields of the manifest are fleet's, and what others write elsewhere in the
 /// object is left alone. A plan asks the server what an apply would make of the manifest, so that defaults and other
 /// spellings are no differences. A field that somebody else owns is a conflict: the plan fails and names the owner, unless
-/// `force` takes the field over. A field that is not in the manifest any more goes, unless somebody else owns it, too.
+/// `force` takes the field over. A field that is not in the manifest any more goes, unless somebody else owns it, too. Where an
+/// admission webhook of the cluster cannot say what it would do, a plan compares the manifest with what is there as it is.
 ///
 /// Another `kind`, name or namespace is another object. An object that is being deleted is as good as gone; if a finalizer
 /// holds it back, its name is told.
@@ -236,8 +237,8 @@ impl ApiKind for Manifest {
         self.check_place(&place)?;
         let Some(wish) = self.object(&identity) else { return Ok(()) };
         match reader.rehearse(&place, &wish, self.force).await {
-            // What it is in may be made before it.
-            Ok(_) | Err(Refusal::Gone(_) | Refusal::Later(_)) => Ok(()),
+            // What it is in may be made before it; and what nobody can rehearse, apply will show.
+            Ok(_) | Err(Refusal::Gone(_) | Refusal::Later(_) | Refusal::Unrehearsed(_)) => Ok(()),
             Err(Refusal::Owned(error)) => Err(error),
             // Whoever may only look plans for somebody who may do it.
             Err(Refusal::Failed(error)) if error.transient || is_denied(&error) => Ok(()),
@@ -301,7 +302,7 @@ async fn compared(reader: &Looking, place: &Place<'_>, wish: &Json, live: &Json)
             return Ok(found);
         }
         Err(Refusal::Failed(error)) if !error.transient => {}
-        Err(Refusal::Gone(_)) => {}
+        Err(Refusal::Gone(_) | Refusal::Unrehearsed(_)) => {}
         Err(refusal) => return Err(refusal.into()),
     }
     // Without a rehearsal, what is there is compared as it is.

@@ -5,15 +5,18 @@ use std::time::{Duration, SystemTime};
 
 use fleet_derive::Schema;
 use fleet_engine::attributes::Misfit;
+use fleet_engine::finding::{Finding, Known, table};
+use fleet_engine::provider::Journal;
 use fleet_engine::resource::{ApiKind, At, Change, Disruption, Error, Resource, Touch};
 use futures_util::future::join_all;
 use serde_json::{Value as Json, json};
 
 use super::account;
 use super::client::{self, Acting, Looking};
-use super::drain::{cordon, drain};
+use super::drain::{cordon, drain, told};
 use super::json::{metadata, text};
 use super::owned;
+use super::refusal::Refusal;
 use super::wait::{PATIENCE, gone};
 
 /// How often it is looked whether the agent made it ready, and with which pause.
@@ -26,7 +29,7 @@ const RESERVED: [&str; 2] = ["kubernetes.io", "k8s.io"];
 /// The Node of a Mac, which its agent makes and keeps: here it is waited for, labelled, and removed in good order.
 ///
 /// Nothing here makes a Node: the agent registers it. It counts as ready when its condition `Ready` is true and its agent
-/// was heard of within `stale_after`, by the clock of the cluster. A `provider_id` is filled in where the Node has none; one
+/// was heard of within `stale_after`, by the clock of the cluster; what is wrong otherwise, `trouble` says. A `provider_id` is filled in where the Node has none; one
 /// that differs is told and left alone, because no cluster lets it be changed.
 ///
 /// Labels are fleet's own fields of the Node. Those of `kubernetes.io` and `k8s.io` are the agent's and refused, and so is
@@ -72,6 +75,8 @@ pub(super) struct Node {
     /// Whether it is deleted with the pods that are still there then.
     #[fleet(default = false)]
     delete_undrained: bool,
+    /// Why it is not ready. It is found out, and cannot be wished for.
+    trouble: Option<String>,
     /// Its addresses, by their type.
     #[fleet(computed)]
     addresses: Option<BTreeMap<String, String>>,
@@ -83,10 +88,15 @@ pub(super) struct Node {
 impl Resource for Node {
     const NAME: &'static str = "kubernetes_node";
     const ID: Option<&'static str> = Some("the name of the Node");
+    const WAITS_FOR_WORK: bool = true;
+    const DETECTS: &'static [&'static Known] = &[&table::NODE_NOT_READY];
 
     fn normalize(&mut self) -> Result<(), Misfit> {
         if self.name.is_empty() {
             return Err(Misfit::new("name", "a name is needed"));
+        }
+        if self.trouble.is_some() {
+            return Err(Misfit::new("trouble", "it is found out, and cannot be wished"));
         }
         for (name, given) in [("stale_after", &self.stale_after), ("drain_timeout", &self.drain_timeout)] {
             if humantime::parse_duration(given).is_err() {
@@ -111,6 +121,10 @@ impl Resource for Node {
         Ok(())
     }
 
+    fn findings(&self) -> Vec<Finding> {
+        self.trouble.iter().map(|trouble| table::NODE_NOT_READY.seen_by(trouble)).collect()
+    }
+
     fn disrupts(touch: Touch<'_>) -> Disruption {
         if touch == Touch::Destroy { Disruption::Host } else { Disruption::Nothing }
     }
@@ -127,8 +141,11 @@ fn leases() -> client::Resource {
 /// What is heard of an agent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Pulse {
-    is_ready: bool,
-    /// How long ago it was last heard of.
+    /// What the condition `Ready` says, and the reason that it has; none if the Node has no such condition.
+    ready: Option<(String, String)>,
+    /// When it was last heard of.
+    last: Option<SystemTime>,
+    /// How long ago that was.
     age: Option<Duration>,
 }
 
@@ -142,20 +159,33 @@ impl Pulse {
         ];
         let beats = beats.into_iter().flatten().filter_map(|beat| humantime::parse_rfc3339(beat).ok());
         // A beat of which the clock knows nothing yet is one of now.
-        let age = beats.max().map(|last| now.duration_since(last).unwrap_or_default());
-        Pulse { is_ready: ready.is_some_and(|ready| ready["status"] == "True"), age }
+        let last = beats.max();
+        let age = last.map(|last| now.duration_since(last).unwrap_or_default());
+        let said = |ready: &Json, name: &str| text(ready, &[name]).to_owned();
+        let ready = ready.map(|ready| (said(ready, "status"), said(ready, "reason")));
+        Pulse { ready, last, age }
     }
 
     fn is_good(&self, stale_after: Duration) -> bool {
-        self.is_ready && self.age.is_some_and(|age| age <= stale_after)
+        self.trouble(stale_after).is_none()
     }
 
-    fn words(&self) -> String {
-        let heard = self.age.map_or("it was never heard of".to_owned(), |age| {
-            format!("its agent was heard of {} s ago", age.as_secs())
-        });
-        let ready = if self.is_ready { "it says that it is ready" } else { "it is not ready" };
-        format!("{ready}, and {heard}")
+    /// What is wrong with it: the same for as long as it is the same.
+    fn trouble(&self, stale_after: Duration) -> Option<String> {
+        let heard = match (self.last, self.age) {
+            (Some(_), Some(age)) if age <= stale_after => None,
+            (Some(last), _) => {
+                Some(format!("its agent was last heard of at {}", humantime::format_rfc3339_seconds(last)))
+            }
+            (None, _) => Some("its agent was never heard of".to_owned()),
+        };
+        let ready = match &self.ready {
+            None => Some("it has no condition `Ready`".to_owned()),
+            Some((status, _)) if status == "True" => None,
+            Some((status, reason)) => Some(format!("its condition `Ready` is `{status}` ({reason})")),
+        };
+        let wrong: Vec<String> = ready.into_iter().chain(heard).collect();
+        (!wrong.is_empty()).then(|| wrong.join(", and "))
     }
 }
 
@@ -172,8 +202,57 @@ impl Node {
         Ok(Some((node, pulse)))
     }
 
-    fn is_good(&self, pulse: &Pulse) -> bool {
-        pulse.is_good(Node::duration(&self.stale_after))
+    fn stale_after(&self) -> Duration {
+        Node::duration(&self.stale_after)
+    }
+
+    /// Gives a Node what it is to have, if it is still the one that was seen: whoever applies to one that is gone makes another.
+    async fn put_right(&self, writer: &Acting, node: &Json) -> Result<(), Refusal> {
+        let place = nodes().one("", &self.name);
+        let uid = text(node, &["metadata", "uid"]);
+        let mut wish = json!({ "apiVersion": "v1", "kind": "Node" });
+        wish["metadata"] = metadata(&self.name, &self.labels);
+        wish["metadata"]["uid"] = json!(uid);
+        writer.apply(&place, &wish, true).await?;
+        if let Some(id) = self.provider_id.as_ref().filter(|_| text(node, &["spec", "providerID"]).is_empty())
+        {
+            let patch = json!({ "metadata": { "uid": uid }, "spec": { "providerID": id } });
+            writer.merge(&place, &patch).await?;
+        }
+        Ok(())
+    }
+
+    /// Empties it and deletes it; the pods that were left, in words, if there were any.
+    async fn remove(&self, writer: &Acting) -> Result<Option<String>, Error> {
+        let place = nodes().one("", &self.name);
+        let (uid, within) = (self.uid.clone().unwrap_or_default(), Node::duration(&self.drain_timeout));
+        cordon(writer, &self.name).await?;
+        let left = drain(writer, &self.name, within).await?;
+        let begun = format!(
+            "Node `{}` is cordoned and was drained for {} s, and these pods are still there: {}",
+            self.name,
+            within.as_secs(),
+            told(&left)
+        );
+        if !left.is_empty() && !self.delete_undrained {
+            return Err(Error::permanent(format!("{begun}; it was not deleted")).help(
+                "let them end and run it again, give a longer `drain_timeout`, or set `delete_undrained = true` to delete the Node with them",
+            ));
+        }
+        if let Some(identity) = &self.identity {
+            account::revoke(writer, identity).await?;
+        }
+        writer.delete(&place, &uid).await?;
+        gone(&writer.looking, &place, &uid, PATIENCE).await?;
+        let told = || {
+            format!(
+                "Node `{}` was drained for {} s and was deleted with them, as `delete_undrained` says: these pods were still there: {}",
+                self.name,
+                within.as_secs(),
+                told(&left)
+            )
+        };
+        Ok((!left.is_empty()).then(told))
     }
 
     /// What is wrong with a wish for the machine, given what the Node says.
@@ -199,7 +278,6 @@ impl ApiKind for Node {
     }
 
     async fn apply(self, writer: &Acting, _: Change<Node>) -> Result<Node, Error> {
-        let place = nodes().one("", &self.name);
         let mut last = None;
         for look in 0..LOOKS {
             let Some((node, pulse)) = self.see(&writer.looking).await? else {
@@ -210,27 +288,29 @@ impl ApiKind for Node {
                 if let Some(error) = self.other_machine(&node) {
                     return Err(error);
                 }
-                let mut wish = json!({ "apiVersion": "v1", "kind": "Node" });
-                wish["metadata"] = metadata(&self.name, &self.labels);
-                writer.apply(&place, &wish, true).await.map_err(Error::from)?;
-                if let Some(id) =
-                    self.provider_id.as_ref().filter(|_| text(&node, &["spec", "providerID"]).is_empty())
-                {
-                    writer
-                        .merge(&place, &json!({ "spec": { "providerID": id } }))
-                        .await
-                        .map_err(Error::from)?;
+                if let Err(refusal) = self.put_right(writer, &node).await {
+                    let is_same = |now: &(Json, Pulse)| now.0["metadata"]["uid"] == node["metadata"]["uid"];
+                    if self.see(&writer.looking).await?.as_ref().is_some_and(is_same) {
+                        return Err(refusal.into());
+                    }
+                    // It went meanwhile: its agent makes another one.
+                    tokio::time::sleep(PAUSE).await;
+                    continue;
                 }
             }
-            if !self.ready || self.is_good(&pulse) {
+            if !self.ready || pulse.is_good(self.stale_after()) {
                 return Ok(Node { uid: Some(text(&node, &["metadata", "uid"]).to_owned()), ..self });
             }
             last = Some(pulse);
             tokio::time::sleep(PAUSE).await;
         }
         Err(match last {
-            Some(pulse) => Error::transient(format!("Node `{}` is there: {}", self.name, pulse.words()))
-                .help("look at the log of the agent on the Mac"),
+            Some(pulse) => Error::transient(format!(
+                "Node `{}` is there: {}",
+                self.name,
+                pulse.trouble(self.stale_after()).unwrap_or_default()
+            ))
+            .help("look at the log of the agent on the Mac"),
             None => Error::transient(format!("there is no Node `{}` yet", self.name)).help(
                 "its agent has to register it: see that it runs on the Mac, and that its kubeconfig is good",
             ),
@@ -238,19 +318,12 @@ impl ApiKind for Node {
     }
 
     async fn destroy(writer: &Acting, observed: Node) -> Result<(), Error> {
-        let place = nodes().one("", &observed.name);
-        let uid = observed.uid.clone().unwrap_or_default();
-        cordon(writer, &observed.name).await?;
-        match drain(writer, &observed.name, Node::duration(&observed.drain_timeout)).await {
-            Err(error) if !observed.delete_undrained => return Err(error),
-            Err(error) => tracing::warn!("deleted although: {error}"),
-            Ok(()) => {}
-        }
-        if let Some(identity) = &observed.identity {
-            account::revoke(writer, identity).await?;
-        }
-        writer.delete(&place, &uid).await?;
-        gone(&writer.looking, &place, &uid, PATIENCE).await
+        observed.remove(writer).await.map(drop)
+    }
+
+    async fn destroy_in_time(writer: &Acting, observed: Node, run: &dyn Journal) -> Result<(), Error> {
+        observed.remove(writer).await?.into_iter().for_each(|left| run.warn(left));
+        Ok(())
     }
 
     const REHEARSES: bool = true;
@@ -274,6 +347,7 @@ async fn observe(reader: &Looking, at: At<Node>) -> Result<Option<Node>, Error> 
             identity: None,
             drain_timeout: "5m".to_owned(),
             delete_undrained: false,
+            trouble: None,
             addresses: None,
             uid: None,
         },
@@ -285,7 +359,9 @@ async fn observe(reader: &Looking, at: At<Node>) -> Result<Option<Node>, Error> 
     Ok(Some(Node {
         provider_id: Some(text(&node, &["spec", "providerID"]).to_owned()).filter(|id| !id.is_empty()),
         labels: owned::labels(&node, &reader.manager, &asked.labels),
-        ready: asked.ready && asked.is_good(&pulse),
+        ready: asked.ready && pulse.is_good(asked.stale_after()),
+        // Of a Node that may be so, it is nobody's trouble.
+        trouble: pulse.trouble(asked.stale_after()).filter(|_| asked.ready),
         addresses: Some(addresses.collect()),
         uid: Some(text(&node, &["metadata", "uid"]).to_owned()),
         ..asked
@@ -307,6 +383,7 @@ mod tests {
             identity: None,
             drain_timeout: "5m".to_owned(),
             delete_undrained: false,
+            trouble: None,
             addresses: None,
             uid: None,
         }
@@ -344,6 +421,37 @@ mod tests {
         let pulse = Pulse::of(&node, Some(&lease), at("2026-01-01T00:03:00Z"));
         assert!(pulse.is_good(Duration::from_secs(150)) && !pulse.is_good(Duration::from_secs(149)));
         assert!(!Pulse::of(&json!({}), None, at("2026-01-01T00:00:00Z")).is_good(Duration::MAX));
+    }
+
+    #[test]
+    fn trouble_is_the_same_as_long_as_it_is_the_same() {
+        let at = |text: &str| humantime::parse_rfc3339(text).unwrap();
+        let node = |status: &str| {
+            json!({ "status": { "conditions": [
+                { "type": "Ready", "status": status, "reason": "R", "lastHeartbeatTime": "2026-01-01T00:00:00Z" },
+            ] } })
+        };
+        let (soon, late, later) = ("2026-01-01T00:01:00Z", "2026-01-01T01:00:00Z", "2026-01-01T02:00:00Z");
+        let (unready, silent) =
+            ("its condition `Ready` is `False` (R)", "its agent was last heard of at 2026-01-01T00:00:00Z");
+        for (node, now, expected) in [
+            (node("True"), soon, None),
+            (node("False"), soon, Some(unready.to_owned())),
+            (node("True"), late, Some(silent.to_owned())),
+            (node("True"), later, Some(silent.to_owned())),
+            (node("False"), late, Some(format!("{unready}, and {silent}"))),
+            (
+                json!({}),
+                soon,
+                Some("it has no condition `Ready`, and its agent was never heard of".to_owned()),
+            ),
+        ] {
+            assert_eq!(
+                Pulse::of(&node, None, at(now)).trouble(Duration::from_secs(120)),
+                expected,
+                "{node} {now}"
+            );
+        }
     }
 
     #[test]

@@ -26,6 +26,8 @@ pub(super) enum Refusal {
     Owned(Error),
     /// Not now: a budget, or too many requests.
     Later(Error),
+    /// Whether it would be taken, nobody can say before it is sent: who is asked about it cannot rehearse.
+    Unrehearsed(Error),
     /// Everything else.
     Failed(Error),
 }
@@ -33,9 +35,11 @@ pub(super) enum Refusal {
 impl From<Refusal> for Error {
     fn from(refusal: Refusal) -> Error {
         match refusal {
-            Refusal::Gone(error) | Refusal::Owned(error) | Refusal::Later(error) | Refusal::Failed(error) => {
-                error
-            }
+            Refusal::Gone(error)
+            | Refusal::Owned(error)
+            | Refusal::Later(error)
+            | Refusal::Unrehearsed(error)
+            | Refusal::Failed(error) => error,
         }
     }
 }
@@ -131,6 +135,7 @@ pub(super) fn of_status(doing: &str, status: &Status, header: Option<Duration>, 
             Error::permanent(message).help("give the account of the kubeconfig this permission with a Role and a binding"),
         ),
         (403, _) => Refusal::Failed(Error::permanent(message).help("the cluster's own rules refuse it")),
+        (400, _) if said.ends_with(" does not support dry run") => Refusal::Unrehearsed(Error::permanent(message)),
         (422 | 400, _) => Refusal::Failed(Error::permanent(message).help("the object cannot be as it is written")),
         // A server says so of an object whose fields are of other types, although it is none of its faults.
         (500, _) if said.starts_with("failed to create typed patch object") => {
@@ -183,9 +188,11 @@ pub(super) fn delicate(object: &Json) -> Vec<String> {
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Refusal::Gone(error) | Refusal::Owned(error) | Refusal::Later(error) | Refusal::Failed(error) => {
-                error.fmt(f)
-            }
+            Refusal::Gone(error)
+            | Refusal::Owned(error)
+            | Refusal::Later(error)
+            | Refusal::Unrehearsed(error)
+            | Refusal::Failed(error) => error.fmt(f),
         }
     }
 }
@@ -206,6 +213,7 @@ mod tests {
                 Refusal::Gone(_) => "gone",
                 Refusal::Owned(_) => "owned",
                 Refusal::Later(_) => "later",
+                Refusal::Unrehearsed(_) => "unrehearsed",
                 Refusal::Failed(_) => "failed",
             };
             let error = Error::from(refusal);
@@ -274,6 +282,8 @@ mod tests {
         check(refused, "failed", None, "denied by policy", "own rules");
         let typed = json!({ "code": 500, "message": "failed to create typed patch object (a/b; /v1, Kind=ConfigMap): .data.a: expected string, got 1" });
         check(typed, "failed", None, ".data.a: expected string", "written");
+        let unsure = json!({ "code": 400, "reason": "BadRequest", "message": "admission webhook \"a.b\" does not support dry run" });
+        check(unsure, "unrehearsed", None, "\"a.b\"", "");
         check(json!({ "code": 500, "message": "oops" }), "failed", Some(2), "oops", "");
         check(json!({ "code": 503 }), "failed", Some(2), "it answered 503", "");
     }

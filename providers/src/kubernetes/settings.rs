@@ -7,6 +7,7 @@ use fleet_derive::Schema;
 use fleet_engine::resource::Error;
 use kube::Config;
 use kube::config::{KubeConfigOptions, Kubeconfig};
+use serde_json::json;
 
 /// Who owns the fields that are applied, unless somebody says otherwise.
 const FIELD_MANAGER: &str = "fleet";
@@ -61,12 +62,16 @@ impl Settings {
         self,
         directory: &Path,
         environment: &BTreeMap<String, String>,
+        account: &Path,
     ) -> Result<Cluster, Error> {
         let config = match (&self.kubeconfig, &self.kubeconfig_path, self.in_cluster) {
-            (None, None, true) => Config::incluster().map_err(|_| {
-                let error = Error::permanent("there is no account of a pod here");
-                error.help("`in_cluster` works in a pod with an account; elsewhere give a kubeconfig")
-            })?,
+            (None, None, true) => {
+                let mut config = self.load(of_pod(environment, account)?).await?;
+                if let Ok(namespace) = std::fs::read_to_string(account.join("namespace")) {
+                    namespace.trim().clone_into(&mut config.default_namespace);
+                }
+                config
+            }
             (_, _, true) => return Err(only_one("in_cluster")),
             (Some(_), Some(_), _) => return Err(only_one("kubeconfig")),
             // What is wrong with its text is not repeated: it is secret.
@@ -95,6 +100,26 @@ impl Settings {
                 .help("check that the context, its cluster and its user are there, and the files they name")
         })
     }
+}
+
+/// How a pod reaches the cluster that it is in, as its account. The token is a file that is written anew all the time.
+fn of_pod(environment: &BTreeMap<String, String>, account: &Path) -> Result<Kubeconfig, Error> {
+    let place = |name: &str| account.join(name).display().to_string();
+    let (host, port) = ("KUBERNETES_SERVICE_HOST", "KUBERNETES_SERVICE_PORT");
+    let (Some(host), Some(port), true) =
+        (environment.get(host), environment.get(port), account.join("token").exists())
+    else {
+        let error = Error::permanent("there is no account of a pod here");
+        return Err(error.help("`in_cluster` works in a pod with an account; elsewhere give a kubeconfig"));
+    };
+    let host = if host.contains(':') { format!("[{host}]") } else { host.clone() };
+    let parsed = serde_json::from_value(json!({
+        "apiVersion": "v1", "kind": "Config", "current-context": "pod",
+        "clusters": [{ "name": "pod", "cluster": { "server": format!("https://{host}:{port}"), "certificate-authority": place("ca.crt") } }],
+        "users": [{ "name": "pod", "user": { "tokenFile": place("token") } }],
+        "contexts": [{ "name": "pod", "context": { "cluster": "pod", "user": "pod" } }],
+    }));
+    parsed.map_err(|_| Error::permanent("the account of this pod cannot be used"))
 }
 
 fn only_one(name: &str) -> Error {
@@ -156,5 +181,58 @@ mod tests {
         assert_eq!(find(Some("~/a"), &[("HOME", "/home/x")]).unwrap(), ["/home/x/a"]);
         assert_eq!(find(None, &[("KUBECONFIG", "/b:c")]).unwrap(), ["/b", "/site/c"]);
         assert!(find(None, &[("HOME", "/nowhere")]).unwrap_err().contains("KUBECONFIG"));
+    }
+
+    #[tokio::test]
+    async fn in_a_pod_its_account_is_used() {
+        let directory = tempfile::tempdir().unwrap();
+        let account = directory.path();
+        let mut environment = BTreeMap::new();
+        let settings = |more: fn(&mut Settings)| {
+            let mut settings = Settings {
+                kubeconfig: None,
+                kubeconfig_path: None,
+                context: None,
+                in_cluster: true,
+                namespace: None,
+                field_manager: None,
+            };
+            more(&mut settings);
+            settings
+        };
+        let refused = |error: Error, expected: &str| assert!(error.message.contains(expected), "{error}");
+        let found = settings(|_| ()).cluster(account, &environment, account).await;
+        refused(found.err().unwrap(), "no account of a pod");
+        for (name, value) in [("KUBERNETES_SERVICE_HOST", "10.0.0.1"), ("KUBERNETES_SERVICE_PORT", "6443")] {
+            environment.insert(name.to_owned(), value.to_owned());
+        }
+        let found = settings(|_| ()).cluster(account, &environment, account).await;
+        refused(found.err().unwrap(), "no account of a pod");
+        for (name, text) in
+            [("token", "t"), ("namespace", "ci\n"), ("ca.crt", include_str!("standing/until-2031.pem"))]
+        {
+            std::fs::write(account.join(name), text).unwrap();
+        }
+        let found = settings(|_| ())
+            .cluster(account, &environment, account)
+            .await
+            .unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!(found.config.cluster_url.to_string(), "https://10.0.0.1:6443/");
+        assert_eq!((&*found.namespace, &*found.manager), ("ci", FIELD_MANAGER));
+        assert_eq!(found.config.root_cert.map(|all| all.len()), Some(1));
+        assert_eq!(found.config.auth_info.token_file, Some(account.join("token").display().to_string()));
+        let named = settings(|settings| settings.namespace = Some("other".to_owned()));
+        let found =
+            named.cluster(account, &environment, account).await.unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!(found.namespace, "other");
+        environment.insert("KUBERNETES_SERVICE_HOST".to_owned(), "fd00::1".to_owned());
+        let found = settings(|_| ())
+            .cluster(account, &environment, account)
+            .await
+            .unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!(found.config.cluster_url.to_string(), "https://[fd00::1]:6443/");
+        let both = settings(|settings| settings.kubeconfig_path = Some("x".to_owned()));
+        let found = both.cluster(account, &environment, account).await;
+        refused(found.err().unwrap(), "`in_cluster` and another way");
     }
 }

@@ -8,7 +8,7 @@ const MAP: &str = "resource \"kubernetes_manifest\" \"a\" {\n  manifest = {\n   
                    metadata = { name = \"a\" }\n    data = { a = \"1\" }\n  }\n}\n";
 
 /// An account that may do nothing, and its token.
-fn weak(cluster: &Cluster) -> String {
+pub(super) fn weak(cluster: &Cluster) -> String {
     cluster.create(&json!({ "apiVersion": "v1", "kind": "ServiceAccount", "metadata": { "name": "weak" } }));
     cluster.create(&json!({
         "apiVersion": "v1", "kind": "Secret", "type": "kubernetes.io/service-account-token",
@@ -36,7 +36,7 @@ fn allow(cluster: &Cluster, name: &str, verbs: &[&str]) {
 }
 
 /// From now on fleet logs in otherwise, and `kubectl` as before.
-fn log_in(cluster: &Cluster, user: &Json) {
+pub(super) fn log_in(cluster: &Cluster, user: &Json) {
     let view = cluster.kubectl(&["config", "view", "--raw", "--minify", "--flatten", "-o", "json"]);
     let mut config: Json = serde_json::from_str(&view).unwrap();
     config["users"][0]["user"] = user.clone();

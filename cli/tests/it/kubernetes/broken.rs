@@ -3,8 +3,10 @@
 use std::time::{Duration, Instant};
 
 use fleet_lab::kubernetes::{Fault, Wrong};
+use serde_json::json;
 
 use super::Cluster;
+use super::nodes::{FRESH, node, pod, register};
 
 const SETTINGS: &str = "resource \"kubernetes_manifest\" \"settings\" {\n  manifest = {\n    apiVersion = \"v1\"\n    kind = \"ConfigMap\"\n    \
                         metadata = { name = \"settings\" }\n    data = { a = \"1\" }\n  }\n}\n";
@@ -138,4 +140,103 @@ fn a_token_that_expires_in_the_middle_stops_the_rest_and_the_next_run_goes_on() 
     assert_eq!(cluster.actions(&[]), ["create"], "only what is missing");
     cluster.run("apply").ok();
     cluster.check_converged();
+}
+
+#[test]
+fn what_no_webhook_lets_be_rehearsed_is_compared_as_it_is() {
+    let cluster = Cluster::in_lab(SETTINGS);
+    let server = cluster.server();
+    let unsure = Wrong::NoDryRun("policy.example.com".into());
+    server.fault(Fault::new(unsure).on("patch", "configmaps").rehearsed().always());
+    assert_eq!(cluster.actions(&[]), ["create"]);
+    cluster.run("apply").ok();
+    cluster.check_converged();
+    // Behind our back, and in the configuration.
+    cluster.patch("configmap", "settings", r#"{"data":{"a":"2","theirs":"x"}}"#);
+    assert_eq!(cluster.changes(), ["manifest"]);
+    cluster.configure(&SETTINGS.replace("force", "").replace("  manifest", "  force = true\n  manifest"));
+    cluster.run("apply").ok();
+    cluster.check_converged();
+    let found = cluster.object("configmap", "settings").unwrap();
+    assert_eq!(found["data"], json!({ "a": "1", "theirs": "x" }));
+    let other =
+        SETTINGS.replace("a = \"1\"", "b = \"1\"").replace("  manifest", "  force = true\n  manifest");
+    cluster.configure(&other);
+    assert_eq!(cluster.changes(), ["manifest"]);
+    cluster.run("apply").ok();
+    cluster.check_converged();
+    let found = cluster.object("configmap", "settings").unwrap();
+    assert_eq!(found["data"], json!({ "b": "1", "theirs": "x" }), "what was ours is gone");
+    cluster.run("destroy").ok();
+}
+
+#[test]
+fn a_node_that_could_not_be_drained_is_not_deleted_for_that() {
+    let not_listed = Wrong::NotAdmitted("not for you".into());
+    for (wrong, verb, resource) in [
+        (not_listed.clone(), "list", "pods"),
+        (Wrong::Unauthorized, "list", "pods"),
+        (not_listed, "create", "pods"),
+    ] {
+        let cluster = Cluster::in_lab("");
+        let name = cluster.namespace.clone();
+        register(&cluster, &name, FRESH);
+        cluster.configure(&node(&name, "  drain_timeout = \"1s\"\n  delete_undrained = true\n"));
+        cluster.run("apply").ok();
+        pod(&cluster, "a", &name, &json!({}));
+        cluster.server().fault(Fault::new(wrong.clone()).on(verb, resource).always());
+        cluster.run("destroy").failed();
+        assert!(cluster.object("node", &name).is_some(), "{wrong:?} {verb}");
+        cluster.server().clear_faults();
+        cluster.run("destroy").ok();
+        assert_eq!(cluster.object("node", &name), None);
+    }
+}
+
+#[test]
+fn a_node_that_goes_meanwhile_is_not_made() {
+    let cluster = Cluster::in_lab("");
+    let name = cluster.namespace.clone();
+    register(&cluster, &name, FRESH);
+    cluster.configure(&node(&name, "  labels = { \"example.com/a\" = \"b\" }\n"));
+    cluster.server().fault(Fault::new(Wrong::Removed).on("patch", "nodes"));
+    let complaint = cluster.fleet(&["apply", "--auto-approve", "--step-timeout", "3s"]).failed();
+    assert!(complaint.contains("kubernetes_node.mini"), "{complaint}");
+    assert_eq!(cluster.object("node", &name), None, "nothing but its agent makes a Node");
+    register(&cluster, &name, FRESH);
+    cluster.run("apply").ok();
+    cluster.check_converged();
+}
+
+#[test]
+fn a_secret_of_the_cluster_is_asked_for_once_and_by_apply_alone() {
+    let two = |name: &str| {
+        format!(
+            "secret \"{name}\" {{\n  from = \"k8s:default/app#token\"\n}}\n\nresource \"core_file\" \"{name}\" {{\n  \
+             path = \"{name}.txt\"\n  content = \"is ${{secret.{name}}}\"\n}}\n"
+        )
+    };
+    let cluster = Cluster::in_lab(&format!("{}{}", two("a"), two("b")));
+    cluster.site.write(".kube/config", &cluster.server().kubeconfig());
+    let secret = json!({
+        "apiVersion": "v1", "kind": "Secret", "metadata": { "name": "app", "namespace": "default" }, "stringData": { "token": "hunter2" },
+    });
+    let made = cluster.kubectl_with(&["create", "--validate=false", "-f", "-"], &secret.to_string());
+    assert!(made.status.success());
+    let asked = || {
+        let all = cluster.server().requests();
+        let is_it = |path: &str| path.ends_with("/namespaces/default/secrets/app");
+        let asked = all.iter().filter(|entry| entry.verb == "get" && is_it(&entry.path));
+        asked.filter(|entry| entry.status == Some(200)).count()
+    };
+    cluster.fleet(&["plan"]).ok();
+    assert_eq!(asked(), 0, "a plan needs none");
+    cluster.run("apply").ok();
+    assert_eq!(asked(), 1, "two names, two resources");
+    assert_eq!(
+        (cluster.site.read("a.txt"), cluster.site.read("b.txt")),
+        ("is hunter2".into(), "is hunter2".into())
+    );
+    cluster.check_converged();
+    assert_eq!(asked(), 1);
 }

@@ -12,6 +12,7 @@ pub(crate) mod laws;
 mod macs;
 mod manifest;
 mod nodes;
+mod secrets;
 mod tokens;
 
 use std::path::{Path, PathBuf};

@@ -10,7 +10,7 @@ use super::laws::{check_drift, everything};
 use super::{Cluster, FOUND_THERE, example};
 
 /// A Node as an agent keeps it, made by hand: in a real cluster no Mac is at hand.
-fn register(cluster: &Cluster, name: &str, beat: &str) {
+pub(super) fn register(cluster: &Cluster, name: &str, beat: &str) {
     cluster.create(&json!({
         "apiVersion": "v1", "kind": "Node", "metadata": { "name": name, "labels": { "kubernetes.io/os": "darwin" } },
     }));
@@ -37,10 +37,10 @@ fn pulse(cluster: &Cluster, name: &str, ready: &str, beat: &str) {
 }
 
 /// Far enough from now on that no clock of a test calls it old.
-const FRESH: &str = "2999-01-01T00:00:00Z";
+pub(super) const FRESH: &str = "2999-01-01T00:00:00Z";
 const OLD: &str = "2020-01-01T00:00:00Z";
 
-fn node(name: &str, more: &str) -> String {
+pub(super) fn node(name: &str, more: &str) -> String {
     format!("resource \"kubernetes_node\" \"mini\" {{\n  name = \"{name}\"\n{more}}}\n")
 }
 
@@ -74,10 +74,12 @@ pub(super) fn a_node_is_waited_for_labelled_and_named() {
     check_drift(&cluster, "labels", label, &["labels"]);
     assert_eq!(cluster.object("node", &name).unwrap()["metadata"]["labels"]["theirs"], "x");
     pulse(&cluster, &name, "False", FRESH);
-    assert_eq!(cluster.changes(), ["ready"]);
+    assert_eq!(cluster.changes(), ["ready", "trouble"]);
+    check_finding(&cluster, "its condition `Ready` is `False` (Test)");
     pulse(&cluster, &name, "True", OLD);
     // A lease is as good as a beat; nobody renews one here.
-    assert_eq!(cluster.changes(), ["ready"], "an agent that is not heard of is not there");
+    assert_eq!(cluster.changes(), ["ready", "trouble"], "an agent that is not heard of is not there");
+    check_finding(&cluster, "its agent was last heard of at 2020-01-01T00:00:00Z");
     pulse(&cluster, &name, "True", FRESH);
     cluster.check_converged();
 
@@ -95,7 +97,16 @@ pub(super) fn a_node_is_waited_for_labelled_and_named() {
     assert_eq!(cluster.run("destroy").ok(), "No changes.\n");
 }
 
-fn pod(cluster: &Cluster, name: &str, node: &str, metadata: &Json) {
+/// A plan says what is wrong with the Node.
+#[track_caller]
+fn check_finding(cluster: &Cluster, seen: &str) {
+    let plan = cluster.plan(&[]);
+    let found = &plan["findings"][0];
+    assert_eq!(found["name"], "node-not-ready", "{plan}");
+    assert!(found.to_string().contains(seen), "{found}");
+}
+
+pub(super) fn pod(cluster: &Cluster, name: &str, node: &str, metadata: &Json) {
     let mut object = json!({
         "apiVersion": "v1", "kind": "Pod", "metadata": { "name": name, "labels": { "app": name } },
         "spec": {
@@ -127,6 +138,25 @@ fn a_node_is_drained_before_it_goes_and_what_is_left_is_told() {
     cluster.run("destroy").ok();
     assert_eq!(cluster.object("node", &name), None);
     assert_eq!(cluster.object("pod", "held"), None);
+}
+
+#[test]
+fn a_node_that_may_go_with_its_pods_does_and_they_are_told() {
+    let cluster = Cluster::new("");
+    let name = cluster.namespace.clone();
+    register(&cluster, &name, FRESH);
+    cluster.configure(&node(&name, "  drain_timeout = \"2s\"\n  delete_undrained = true\n"));
+    cluster.run("apply").ok();
+    pod(&cluster, "held", &name, &json!({ "finalizers": ["example.com/hold"] }));
+    let ran = cluster.run("destroy");
+    let told = format!("{}{}", ran.stdout, ran.stderr);
+    ran.ok();
+    let told: Vec<&str> = told.split_whitespace().filter(|word| *word != "│").collect();
+    let told = told.join(" ");
+    assert!(told.contains(&format!("`{name}/held`")) && told.contains("example.com/hold"), "{told}");
+    assert!(told.contains("was deleted with them"), "{told}");
+    assert_eq!(cluster.object("node", &name), None);
+    cluster.patch("pod", "held", r#"{"metadata":{"finalizers":null}}"#);
 }
 
 #[test]

@@ -184,9 +184,11 @@ fn a_job_that_does_not_end_in_time_is_not_cut_short() {
     let world = World::new();
     world.minis.apply();
     world.is_busy(true);
+    assert!(world.minis.by_hand("ps -axo args=").ok().contains("/bin/Runner.Worker spawnclient"));
     let failed = world.minis.fleet(&["destroy", "--auto-approve"]).failed().replace('\n', " ");
     assert!(failed.contains("still runs a job after 2s"), "{failed}");
     assert!(failed.contains("was not cut short, and the runner is still registered"), "{failed}");
+    assert!(!failed.contains("is busy"), "the host was not asked: {failed}");
     // Its agent is still there, too: it goes after its registration.
     assert!(world.minis.runners().list(URL)[0].online);
     assert_eq!(world.count("delete_runner"), 0);

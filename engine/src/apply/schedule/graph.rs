@@ -66,6 +66,21 @@ impl Graph {
         self.roles.len() - 1
     }
 
+    /// All that some tasks wait for, and these themselves.
+    #[must_use]
+    pub fn behind(&self, tasks: &[TaskId]) -> Vec<bool> {
+        let mut waits: Vec<Vec<u32>> = vec![Vec::new(); self.roles.len()];
+        self.edges.iter().for_each(|edge| waits[edge.task as usize].push(edge.on));
+        let mut behind = vec![false; self.roles.len()];
+        let mut left = tasks.to_vec();
+        while let Some(task) = left.pop() {
+            if !std::mem::replace(&mut behind[task], true) {
+                left.extend(waits[task].iter().map(|on| *on as TaskId));
+            }
+        }
+        behind
+    }
+
     /// Makes a task wait for another one; both were added before.
     pub fn depend(&mut self, task: TaskId, on: TaskId, need: Need) {
         assert!(task.max(on) < self.roles.len(), "an edge {task} → {on} to a task that is not there");

@@ -1,13 +1,15 @@
 //! The agent that makes a Mac a Node: whichever program is called `tart-kubelet` and runs for launchd, with the flags that it
 //! was started with and the kubeconfig that they name.
 
+use std::sync::Weak;
+
 use serde_json::Value;
 
-use crate::kubernetes::{Kubelet, Kubelets};
+use crate::kubernetes::{Kubelet, Kubelets, Pods};
 use crate::mac::{Mac, Tools, tailscale};
 
 /// What the program is called.
-const PROGRAM: &str = "/tart-kubelet";
+pub(super) const PROGRAM: &str = "/tart-kubelet";
 
 /// How labels begin that are the agent's alone.
 const OWN_LABELS: &str = "tuist.dev/";
@@ -16,10 +18,14 @@ impl Kubelets for Tools {
     fn running(&self) -> Vec<Kubelet> {
         self.all().iter().filter_map(|mac| agent(mac)).collect()
     }
+
+    fn serve(&self, pods: Weak<dyn Pods>) {
+        self.clusters().push(pods);
+    }
 }
 
 /// The agent of a Mac, if one runs with a kubeconfig that can be read.
-fn agent(mac: &Mac) -> Option<Kubelet> {
+pub(super) fn agent(mac: &Mac) -> Option<Kubelet> {
     let arguments = {
         let live = mac.live();
         let mut processes = live.as_ref()?.launchd.processes();

@@ -5,7 +5,8 @@
 //! 3. [`xcode`]: which one is selected, and whether its licence was accepted
 //! 4. [`runner`]: an agent: configured, installed as a service, started
 //! 5. `kubelet.rs`: the agent that makes a Mac a Node
-//! 6. [`archive`]: what lies in the archives that all of these are published as
+//! 6. [`work`]: jobs and Pods, which are processes as long as they last
+//! 7. [`archive`]: what lies in the archives that all of these are published as
 //!
 //! All of it is files on the Mac, but for VMs that run.
 
@@ -14,4 +15,5 @@ pub(super) mod brew;
 mod kubelet;
 pub(super) mod runner;
 pub(super) mod tart;
+pub(super) mod work;
 pub(super) mod xcode;

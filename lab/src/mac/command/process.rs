@@ -1,18 +1,20 @@
-//! Processes that launchd started: `ps`, `pgrep`, `kill`; and `sleep`, by the lab's clock.
+//! Processes that launchd started, and what a Mac does for others: `ps`, `pgrep`, `kill`; and `sleep`, by the lab's clock.
 
 use std::time::Duration;
 
 use super::directory::ended;
 use super::options::Options;
 use super::{Call, Done, Failure, Outcome};
+use crate::mac::builders::work;
 use crate::mac::launchd::{Process, domain};
 
 /// The processes, as they are now.
 fn processes(call: &Call) -> Vec<Process> {
+    let work = work::processes(&call.mac);
     let live = call.mac.live();
     let services = live.iter().flat_map(|live| live.launchd.processes()).map(|(_, process)| process);
     let vms = live.iter().flat_map(|live| live.vms.values()).map(|vm| &vm.process);
-    let mut found: Vec<Process> = services.chain(vms).cloned().collect();
+    let mut found: Vec<Process> = services.chain(vms).cloned().chain(work).collect();
     found.sort_by_key(|process| process.pid);
     found
 }

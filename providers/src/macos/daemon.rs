@@ -2,10 +2,15 @@
 
 use std::collections::BTreeMap;
 
+use fleet_engine::finding::Sign;
 use fleet_engine::host::{HostKind, Probe, Reply, Step};
 use fleet_engine::resource::{At, Change, Error};
 
 use super::launchd_service::Service;
+use super::service_state;
+
+/// How trouble of a daemon starts, and which bad state it is.
+pub(crate) const SIGNS: [Sign; 15] = service_state::SIGNS;
 
 /// A daemon of the whole Mac that is started at once and kept alive.
 #[derive(Clone, Debug)]

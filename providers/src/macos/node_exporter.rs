@@ -4,12 +4,13 @@ use std::time::Duration;
 
 use fleet_derive::Schema;
 use fleet_engine::attributes::Misfit;
+use fleet_engine::finding::{Finding, Known, detected_by, in_trouble};
 use fleet_engine::host::probe::Output;
 use fleet_engine::host::step::{self, Keep};
 use fleet_engine::host::{Act, Bytes, Content, HostKind, Operand, Probe, Reply, Step, Tool};
 use fleet_engine::resource::{At, Change, Disruption, Edge, Error, Resource, Touch};
 
-use super::daemon::Daemon;
+use super::daemon::{Daemon, SIGNS};
 use super::no_wish_for_trouble;
 use super::signed_binary::SignedBinary;
 use crate::cure;
@@ -96,6 +97,7 @@ const COLLECTORS: [&str; 9] =
 
 impl Resource for NodeExporter {
     const NAME: &'static str = "macos_node_exporter";
+    const DETECTS: &'static [&'static Known] = &detected_by(&SIGNS);
 
     fn normalize(&mut self) -> Result<(), Misfit> {
         self.source_sha256 = self.source_sha256.as_deref().map(normal_digest).transpose()?;
@@ -111,6 +113,10 @@ impl Resource for NodeExporter {
             }
         }
         no_wish_for_trouble(self.trouble.as_ref())
+    }
+
+    fn findings(&self) -> Vec<Finding> {
+        in_trouble(&SIGNS, self.trouble.as_deref())
     }
 
     fn disrupts(_: Touch<'_>) -> Disruption {
@@ -311,6 +317,23 @@ fn address(said: &Output) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn trouble_of_its_parts_has_the_name_that_it_has_alone() {
+        for (trouble, expected) in [
+            ("launchd does not know it: it is not loaded", "service-not-loaded"),
+            ("the kernel kills it", "codesign-killed"),
+            ("it is in a crash loop", "crash-loop"),
+            ("it does not run, and `KeepAlive` did not bring it back", "background-task-cap"),
+            ("what runs is not /usr/local/bin/node_exporter as it is now", "stale-process"),
+        ] {
+            let found = NodeExporter { trouble: Some(trouble.to_owned()), ..sample() }.findings();
+            let names: Vec<&str> = found.iter().map(|finding| finding.known.name).collect();
+            assert_eq!(names, [expected], "{trouble}");
+            assert!(NodeExporter::DETECTS.contains(&found[0].known), "{trouble}");
+        }
+        assert!(sample().findings().is_empty());
+    }
 
     fn sample() -> NodeExporter {
         NodeExporter {

@@ -111,7 +111,11 @@ impl Printed {
                 .map(str::to_owned)
                 .collect::<Vec<_>>()
         };
+        // An agent is run by whose session it is, whatever a property list says; a daemon of nobody in particular is root's.
+        let is_agent = self.value("domain") != Some("system");
+        let runs_as = self.value("username").unwrap_or("root");
         let checks = [
+            (is_agent || runs_as == job.user.as_deref().unwrap_or("root"), "username"),
             (lines(&self.arguments) == lines(&job.arguments), "arguments"),
             (self.environment.keys().eq(job.environment.keys()), "environment"),
             (self.value("working directory") == job.directory.as_deref(), "working directory"),
@@ -318,6 +322,10 @@ mod tests {
         // What ended long ago says nothing of what runs.
         let history = [(NEVER, "successive crashes = 4\n\tlast exit reason = OS_REASON_CODESIGNING")];
         check(&Seen { printed: printed(&history), ..sound() }, "");
+        // Who runs it is told in other words where nobody is named, and an agent is run by whose session it is.
+        for told in ["domain = system\n\tusername = root", "domain = gui/501 [100005]\n\tusername = m1"] {
+            check(&Seen { printed: printed(&[("domain = system", told)]), ..sound() }, "");
+        }
     }
 
     #[test]
@@ -344,6 +352,11 @@ mod tests {
         check(
             &Seen { printed: other, ..sound() },
             "launchd has another property list loaded than the one on the disk: arguments",
+        );
+        let somebody_else = printed(&[("domain = system\n", "domain = system\n\tusername = nobody\n")]);
+        check(
+            &Seen { printed: somebody_else, ..sound() },
+            "launchd has another property list loaded than the one on the disk: username",
         );
     }
 

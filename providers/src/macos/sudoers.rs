@@ -38,8 +38,8 @@ pub(super) struct Sudoers {
     /// The user of the connection.
     #[fleet(replace)]
     user: String,
-    /// What may be done without a password: `ALL`, or whole paths of programs. Observed is what `sudo` allows, whichever file
-    /// says so.
+    /// What may be done without a password: `ALL`, or whole paths of programs. Observed is what `sudo` allows. What other files
+    /// allow besides is no difference, as long as the file here has the size of its rule.
     #[fleet(default = vec!["ALL".to_owned()])]
     commands: Vec<String>,
     /// The permission bits of the file, in octal. `sudo` takes no file that others may write.
@@ -125,9 +125,13 @@ impl HostKind for Sudoers {
             return Err(in_the_way(&path, &found.what, "a file"));
         }
         // Of a file that somebody else owns, `sudo` takes nothing.
-        let commands = match cure::is_there("ask-sudo") {
-            true => allowed(reply.output(2)?),
-            false => asked.commands.clone(),
+        let commands = match &found.what {
+            What::File(file) if cure::is_there("ask-sudo") => {
+                let allowed = allowed(reply.output(2)?);
+                let adds_nothing = file.size == asked.rule().len() as u64;
+                if adds_nothing && asked.is_part_of(&allowed) { asked.commands.clone() } else { allowed }
+            }
+            _ => asked.commands.clone(),
         };
         let mode = if found.owner == "root" {
             mode::format(found.mode)
@@ -142,7 +146,7 @@ impl HostKind for Sudoers {
         {
             return Ok(Vec::new());
         }
-        let rule = format!("{} ALL=(ALL) NOPASSWD: {}\n", self.user, self.commands.join(", "));
+        let rule = self.rule();
         let keep =
             Keep { mode: mode::parse(&self.mode), owner: Some("root".into()), group: Some("wheel".into()) };
         let content = Content::Bytes(Bytes(rule.into_bytes()));
@@ -165,21 +169,71 @@ impl Sudoers {
     fn file(&self) -> String {
         format!("/etc/sudoers.d/{}-nopasswd", self.user.replace('.', "_"))
     }
+
+    /// What the file holds.
+    fn rule(&self) -> String {
+        format!("{} ALL=(ALL) NOPASSWD: {}\n", self.user, self.commands.join(", "))
+    }
+
+    /// Whether all of it is allowed, whatever else is.
+    fn is_part_of(&self, allowed: &[String]) -> bool {
+        let is_allowed = |command: &String| allowed.iter().any(|it| it == "ALL" || it == command);
+        self.commands.iter().all(is_allowed)
+    }
 }
 
-/// What `sudo -l` says may be done without a password.
+/// What `sudo -l` says may be done without a password, whichever file lets it: `ALL` alone, if that is part of it.
 fn allowed(listed: &Output) -> Vec<String> {
     // It does not even say so where everything takes one.
     let text = if listed.status == 0 { String::from_utf8_lossy(&listed.stdout) } else { "".into() };
     let mut allowed: Vec<String> = Vec::new();
-    for line in text.lines().filter_map(|line| line.split_once("NOPASSWD:")) {
-        for command in line.1.split(',').map(str::trim) {
-            if !allowed.iter().any(|known| known == command) {
+    for entry in entries(&text) {
+        // `(WHOM) TAG: WHAT, TAG: WHAT`: a tag holds until another one comes.
+        let Some((_, commands)) = entry.split_once(") ") else { continue };
+        let mut is_free = false;
+        for command in commands.split(", ") {
+            let (tags, command) = tagged(command.trim());
+            is_free = tags.last().map_or(is_free, |tag| *tag == "NOPASSWD");
+            // What comes later counts more.
+            if !is_free && command == "ALL" {
+                allowed.clear();
+            } else if !is_free {
+                allowed.retain(|known| known != command);
+            } else if !allowed.iter().any(|known| known == command) {
                 allowed.push(command.to_owned());
             }
         }
     }
-    allowed
+    if allowed.iter().any(|command| command == "ALL") { vec!["ALL".to_owned()] } else { allowed }
+}
+
+/// The entries of a list, each in one line. Those that are too long for a screen go on in lines that are indented more.
+fn entries(text: &str) -> Vec<String> {
+    let mut entries: Vec<(usize, String)> = Vec::new();
+    for line in text.lines() {
+        let words = line.trim_start();
+        let indent = line.len() - words.len();
+        match entries.last_mut() {
+            Some((first, entry)) if *first > 0 && indent > *first => *entry += &format!(" {words}"),
+            _ => entries.push((indent, words.to_owned())),
+        }
+    }
+    entries.into_iter().map(|(_, entry)| entry).filter(|entry| entry.starts_with('(')).collect()
+}
+
+/// The tags before a command that say whether it takes a password, and the command.
+fn tagged(mut command: &str) -> (Vec<&str>, &str) {
+    let mut tags = Vec::new();
+    while let Some((tag, rest)) = command.split_once(':')
+        && !tag.is_empty()
+        && tag.bytes().all(|byte| byte.is_ascii_uppercase() || byte == b'_')
+    {
+        if matches!(tag, "NOPASSWD" | "PASSWD") {
+            tags.push(tag);
+        }
+        command = rest.trim_start();
+    }
+    (tags, command)
 }
 
 #[cfg(test)]
@@ -200,6 +254,53 @@ mod tests {
             "…\n    (ALL) NOPASSWD: /sbin/pfctl, /bin/ls\n    (root) NOPASSWD: /bin/ls\n",
             &["/sbin/pfctl", "/bin/ls"],
         );
+        check(0, "…\n    (ALL) NOPASSWD: /bin/x\n    (ALL) NOPASSWD: ALL\n", &["ALL"]);
+        check(0, "…\n    (ALL) NOPASSWD: ALL\n    (ALL) NOPASSWD: /bin/x\n", &["ALL"]);
+        check(0, "…\n    (ALL) NOPASSWD: ALL\n    (ALL : ALL) ALL\n", &[]);
+        check(
+            0,
+            "…\n    (ALL) NOPASSWD: /bin/a, PASSWD: /bin/b, SETENV: NOPASSWD: /bin/c\n",
+            &["/bin/a", "/bin/c"],
+        );
+        // As wide as a screen, which only a pipe is not.
+        check(
+            0,
+            "User m1 …:\n    (ALL) NOPASSWD: /usr/local/bin/one,\n        /usr/local/bin/two --all,\n        /bin/three\n    \
+             (root) NOPASSWD:\n        /bin/four\n",
+            &["/usr/local/bin/one", "/usr/local/bin/two --all", "/bin/three", "/bin/four"],
+        );
+    }
+
+    #[test]
+    fn what_others_allow_besides_is_no_difference() {
+        use fleet_engine::host::Answer;
+        use fleet_engine::host::probe::{File, Found, Line};
+        let check = |wish: &[&str], in_file: &[&str], listed: &str, expected: &[&str]| {
+            let owned = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
+            let commands = owned(wish);
+            let asked = Sudoers { user: "m1".into(), commands, mode: "0440".into(), path: None };
+            let size = format!("m1 ALL=(ALL) NOPASSWD: {}\n", in_file.join(", ")).len() as u64;
+            let what = What::File(File { size, ..File::default() });
+            let found = Found { what, mode: 0o440, owner: "root".into(), group: "wheel".into() };
+            let stdout = format!("User m1 …:\n{listed}").into_bytes();
+            let reply = Reply(vec![
+                Answer::Path(Some(found)),
+                Answer::Line(Line { user: "m1".into(), ..Line::default() }),
+                Answer::Output(Output { stdout, ..Output::default() }),
+            ]);
+            let found = Sudoers::parse(&At::Declared(asked), &reply).unwrap().unwrap();
+            assert_eq!(found.commands, expected, "{listed}");
+        };
+        let both = "    (ALL) NOPASSWD: /bin/x\n    (ALL) NOPASSWD: ALL\n";
+        check(&["ALL"], &["ALL"], both, &["ALL"]);
+        // Somebody else's rule beside ours, and one that makes ours needless.
+        let beside = "    (ALL) NOPASSWD: /bin/x\n    (ALL) NOPASSWD: /bin/ours\n";
+        check(&["/bin/ours"], &["/bin/ours"], beside, &["/bin/ours"]);
+        check(&["/bin/ours"], &["/bin/ours"], both, &["/bin/ours"]);
+        // What is missing, or was added to our file, is a difference.
+        check(&["/bin/ours"], &["/bin/ours"], "    (ALL) NOPASSWD: /bin/x\n", &["/bin/x"]);
+        let added = "    (ALL) NOPASSWD: /bin/ours, /bin/sh\n";
+        check(&["/bin/ours"], &["/bin/ours", "/bin/sh"], added, &["/bin/ours", "/bin/sh"]);
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use fleet_derive::Schema;
 use fleet_engine::attributes::Misfit;
-use fleet_engine::finding::{Finding, Known, table};
+use fleet_engine::finding::{Finding, Known, detected_by, in_trouble, table};
 use fleet_engine::host::step::Keep;
 use fleet_engine::host::{Act, Bytes, HostKind, Probe, Reply, Step, Tool};
 use fleet_engine::resource::{At, Change, Disruption, Edge, Error, Resource, Touch};
@@ -14,7 +14,7 @@ use super::programs::{self, PLACE, Programs};
 use super::status::{self, Status};
 use crate::cure;
 use crate::host::common::{is_another, named, normal_digest};
-use crate::macos::daemon::Daemon;
+use crate::macos::daemon::{Daemon, SIGNS};
 
 /// Where the daemon keeps who it is.
 const STATE: &str = "/var/lib/tailscale";
@@ -24,6 +24,20 @@ const CLIENT: &str = "tskey-client-";
 const OF_CLIENT: &str = "?ephemeral=true&preauthorized=true";
 /// How trouble of the daemon starts.
 const DAEMON: &str = "tailscaled: ";
+
+/// What is known of its place in the tailnet, and of its daemon.
+const DETECTED: [&Known; 3 + SIGNS.len()] = {
+    let mut known = [&table::EXPIRED_CREDENTIAL; 3 + SIGNS.len()];
+    known[1] = &table::OUT_OF_TAILNET;
+    known[2] = &table::TAILNET_NAME_TAKEN;
+    let of_daemon = detected_by(&SIGNS);
+    let mut at = 0;
+    while at < SIGNS.len() {
+        known[3 + at] = of_daemon[at];
+        at += 1;
+    }
+    known
+};
 
 const GUARD: &str = include_str!("device_guard.sh");
 const JOIN: &str = include_str!("device_join.sh");
@@ -121,8 +135,7 @@ pub(super) struct Device {
 
 impl Resource for Device {
     const NAME: &'static str = "tailscale_device";
-    const DETECTS: &'static [&'static Known] =
-        &[&table::EXPIRED_CREDENTIAL, &table::OUT_OF_TAILNET, &table::TAILNET_NAME_TAKEN];
+    const DETECTS: &'static [&'static Known] = &DETECTED;
 
     fn normalize(&mut self) -> Result<(), Misfit> {
         let refuse = |attribute: &str, message: &str| Err(Misfit::new(attribute, message));
@@ -177,7 +190,9 @@ impl Resource for Device {
     }
 
     fn findings(&self) -> Vec<Finding> {
-        let trouble = self.trouble.iter().filter_map(|it| status::known(it).map(|known| known.seen_by(it)));
+        let of_daemon = |it: &str| Some(in_trouble(&SIGNS, it.strip_prefix(DAEMON)).first()?.known);
+        let known = |it: &String| status::known(it).or_else(|| of_daemon(it));
+        let trouble = self.trouble.iter().filter_map(|it| known(it).map(|known| known.seen_by(it)));
         let ending = self.expires.as_deref().and_then(|at| expiry::told("the key of the device itself", at));
         trouble.chain(ending.map(|told| table::EXPIRED_CREDENTIAL.seen_by(told))).collect()
     }
@@ -387,6 +402,26 @@ mod tests {
         tagged_by_its_key.normalize().unwrap();
         let secret = Device { auth_key: Some("hunter2".into()), ..sample() }.normalize().unwrap_err();
         assert!(!secret.to_string().contains("hunter2"));
+    }
+
+    #[test]
+    fn trouble_of_the_daemon_has_the_name_that_it_has_alone() {
+        for (trouble, expected) in [
+            ("launchd does not know it: it is not loaded", "service-not-loaded"),
+            (
+                "launchd cannot start it (EX_CONFIG): the directory of its state is missing",
+                "service-cannot-start",
+            ),
+            ("the kernel kills it", "codesign-killed"),
+            ("it is in a crash loop", "crash-loop"),
+            ("it does not run, and `KeepAlive` did not bring it back", "background-task-cap"),
+        ] {
+            let told = format!("{DAEMON}{trouble}");
+            let found = Device { trouble: Some(told.clone()), ..sample() }.findings();
+            let names: Vec<&str> = found.iter().map(|finding| finding.known.name).collect();
+            assert_eq!(names, [expected], "{trouble}");
+            assert!(Device::DETECTS.contains(&found[0].known) && found[0].evidence == told, "{trouble}");
+        }
     }
 
     #[test]

@@ -138,6 +138,23 @@ fn tart_is_a_bundle_behind_a_wrapper() {
     minis.check_same(&before, "destroyed");
 }
 
+/// A destroy takes no bundle from under VMs either.
+#[test]
+fn tart_stays_while_vms_run() {
+    let minis = ready();
+    let before = minis.snapshot();
+    minis.configure(&tart("2.32.1", "tart.tar.gz"));
+    minis.apply();
+    minis.by_hand("mkdir -p \"$FLEET_ROOT/Users/m1/.tart/vms/sonoma\"").ok();
+    minis.by_hand("nohup tart run sonoma </dev/null >/dev/null 2>&1 & until tart list --format json | grep -q running; do sleep 1; done").ok();
+    let failed = minis.fleet(&["destroy", "--auto-approve"]).failed();
+    assert!(failed.contains("Tart is not removed while VMs run with it, and these do: sonoma"), "{failed}");
+    assert_eq!(minis.by_hand("tart --version").ok(), "2.32.1\n");
+    minis.by_hand("tart stop sonoma && rm -r \"$FLEET_ROOT/Users/m1/.tart\"").ok();
+    minis.destroy();
+    minis.check_same(&before, "destroyed");
+}
+
 #[test]
 fn homebrew_has_what_is_wanted_and_loses_nothing_else() {
     let minis = ready();
@@ -162,6 +179,9 @@ fn homebrew_has_what_is_wanted_and_loses_nothing_else() {
     minis.apply();
     minis.check_converged("applied");
     assert_eq!(minis.by_hand("brew list --versions").ok(), "crane 0.20.6\npacker 1.14.2\n");
+    let applied = minis.snapshot();
+    minis.plan();
+    minis.check_same(&applied, "planned");
     for (change, field) in [
         ("brew uninstall crane", "packages"),
         ("brew unpin packer", "pins"),
@@ -195,6 +215,16 @@ fn xcode_is_selected_and_its_licence_accepted() {
     let minis = ready();
     minis.put("/Library/Developer/CommandLineTools/usr/bin/x", "", 0o644);
     minis.configure("  resource \"macos_xcode\" \"this\" {}\n");
+    // What was selected is selected again, also where nobody ever did.
+    const LICENCE: [&str; 1] = ["Library/Preferences/com.apple.dt.Xcode.plist"];
+    for select in [":", "xcode-select --switch /Library/Developer/CommandLineTools"] {
+        minis.as_root(select).ok();
+        let before = minis.snapshot();
+        minis.apply();
+        minis.check_converged(select);
+        minis.destroy();
+        minis.snapshot().without(&LICENCE).check_same(&before.without(&LICENCE), select);
+    }
     minis.apply();
     minis.check_converged("applied");
     assert!(minis.by_hand("xcodebuild -version && xcrun --find swift").ok().starts_with("Xcode 26.3\n"));

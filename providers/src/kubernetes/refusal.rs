@@ -26,6 +26,8 @@ pub(super) enum Refusal {
     Owned(Error),
     /// Not now: a budget, or too many requests.
     Later(Error),
+    /// The namespace that it is in is being deleted.
+    Ending(Error),
     /// Everything else.
     Failed(Error),
 }
@@ -33,9 +35,11 @@ pub(super) enum Refusal {
 impl From<Refusal> for Error {
     fn from(refusal: Refusal) -> Error {
         match refusal {
-            Refusal::Gone(error) | Refusal::Owned(error) | Refusal::Later(error) | Refusal::Failed(error) => {
-                error
-            }
+            Refusal::Gone(error)
+            | Refusal::Owned(error)
+            | Refusal::Later(error)
+            | Refusal::Ending(error)
+            | Refusal::Failed(error) => error,
         }
     }
 }
@@ -53,7 +57,7 @@ pub(super) fn explain(doing: &str, error: kube::Error) -> Refusal {
         kube::Error::RustlsTls(_) | kube::Error::TlsRequired => {
             let error =
                 Error::permanent(format!("{doing}: the certificates of the kubeconfig cannot be used"));
-            Refusal::Failed(error.help("check `certificate-authority-data` and the client certificate"))
+            Refusal::Failed(error.help("check `certificate-authority-data` and the client certificate, which has to be one of X.509 v3"))
         }
         kube::Error::HyperError(error) => Refusal::Failed(unanswered(doing, &error)),
         kube::Error::Service(error) => Refusal::Failed(unanswered(doing, &*error)),
@@ -130,6 +134,10 @@ pub(super) fn of_status(doing: &str, status: &Status, header: Option<Duration>, 
         (403, _) if causes.is_empty() && said.contains(" cannot ") => Refusal::Failed(
             Error::permanent(message).help("give the account of the kubeconfig this permission with a Role and a binding"),
         ),
+        (403, _) if causes.iter().any(|cause| cause.reason == "NamespaceTerminating") => {
+            let error = Error::permanent(message);
+            Refusal::Ending(error.help("its namespace is being deleted: wait until it is gone, and run this again"))
+        }
         (403, _) => Refusal::Failed(Error::permanent(message).help("the cluster's own rules refuse it")),
         (422 | 400, _) => Refusal::Failed(Error::permanent(message).help("the object cannot be as it is written")),
         // A server says so of an object whose fields are of other types, although it is none of its faults.
@@ -183,9 +191,11 @@ pub(super) fn delicate(object: &Json) -> Vec<String> {
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Refusal::Gone(error) | Refusal::Owned(error) | Refusal::Later(error) | Refusal::Failed(error) => {
-                error.fmt(f)
-            }
+            Refusal::Gone(error)
+            | Refusal::Owned(error)
+            | Refusal::Later(error)
+            | Refusal::Ending(error)
+            | Refusal::Failed(error) => error.fmt(f),
         }
     }
 }
@@ -206,6 +216,7 @@ mod tests {
                 Refusal::Gone(_) => "gone",
                 Refusal::Owned(_) => "owned",
                 Refusal::Later(_) => "later",
+                Refusal::Ending(_) => "ending",
                 Refusal::Failed(_) => "failed",
             };
             let error = Error::from(refusal);
@@ -272,6 +283,11 @@ mod tests {
         check(denied, "failed", None, "User \"u\" cannot list", "permission");
         let refused = json!({ "code": 403, "reason": "Forbidden", "message": "denied by policy: no" });
         check(refused, "failed", None, "denied by policy", "own rules");
+        let ending = json!({
+            "code": 403, "reason": "Forbidden", "message": "pods \"a\" is forbidden: being terminated",
+            "details": { "causes": [{ "reason": "NamespaceTerminating", "message": "m", "field": "metadata.namespace" }] },
+        });
+        check(ending, "ending", None, "being terminated", "namespace is being deleted");
         let typed = json!({ "code": 500, "message": "failed to create typed patch object (a/b; /v1, Kind=ConfigMap): .data.a: expected string, got 1" });
         check(typed, "failed", None, ".data.a: expected string", "written");
         check(json!({ "code": 500, "message": "oops" }), "failed", Some(2), "oops", "");

@@ -143,7 +143,7 @@ pub trait ApiKind: Resource {
     const REHEARSES: bool = false;
 
     /// Asks whether `apply` of a wish would be refused, and changes nothing. A plan asks it of what it is going to make or
-    /// change, and fails with the error.
+    /// change, and fails with the error, or warns as its [`Weight`] says.
     fn rehearse(self, reader: &Self::Reader) -> impl Future<Output = Result<(), Error>> + Send {
         let _ = reader;
         async { Ok(()) }
@@ -261,6 +261,18 @@ pub enum Edge {
     Before(&'static str),
 }
 
+/// How much a plan makes of what [`rehearse`](ApiKind::rehearse) says.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Weight {
+    /// It is so as things are: what is done before may change it, and where something is, the plan only warns.
+    #[default]
+    Now,
+    /// Nothing that is done before changes it.
+    Always,
+    /// It need not be so: the plan warns.
+    Perhaps,
+}
+
 /// Why the world did not answer or obey.
 #[derive(Clone, Debug)]
 pub struct Error {
@@ -278,6 +290,8 @@ pub struct Error {
     pub needs_root: bool,
     /// The known bad state that it is a sign of.
     pub known: Option<&'static Known>,
+    /// How much a plan makes of it that asked beforehand.
+    pub weight: Weight,
     source: Option<Arc<dyn std::error::Error + Send + Sync>>,
 }
 
@@ -316,6 +330,7 @@ impl Error {
             help: None,
             needs_root: false,
             known: None,
+            weight: Weight::Now,
             source: None,
         }
     }
@@ -352,6 +367,12 @@ impl Error {
     #[must_use]
     pub fn known(self, known: &'static Known) -> Error {
         Error { known: Some(known), ..self }
+    }
+
+    /// Says how much a plan makes of it.
+    #[must_use]
+    pub fn weighs(self, weight: Weight) -> Error {
+        Error { weight, ..self }
     }
 
     /// Says what to do next.

@@ -8,6 +8,7 @@ use super::make::Settings;
 use super::{Action, Plan, Step, chain};
 use crate::address::Address;
 use crate::provider::Readers;
+use crate::resource::Weight;
 use crate::schema::{Catalog, Schema, Sort};
 
 /// What would be refused of everything that is going to be made or changed.
@@ -25,14 +26,24 @@ pub(super) async fn rehearse(
     });
     let ask = |(address, step, wish, settings): (&Address, &Step, Value, &Value)| {
         let (address, step, settings) = (address.clone(), step.clone(), settings.clone());
+        let waits = waits_for_another(plan, &step);
         async move {
             // Whoever cannot be connected to was said to be so already.
             let reader = readers.reader(&step.record.session, &settings).await.ok()?;
             let error = reader.rehearse(&step.record.kind, wish).await.err()?;
+            let (severity, summary, why) = match (error.weight, waits) {
+                (Weight::Perhaps, _) => (Severity::Warning, "is not rehearsed", ""),
+                (Weight::Now, true) => (
+                    Severity::Warning,
+                    "would be refused as things are",
+                    " What it depends on is done before it and may change that.",
+                ),
+                (Weight::Now | Weight::Always, _) => (Severity::Error, "would be refused", ""),
+            };
             Some(Diagnostic {
-                severity: Severity::Error,
-                summary: "would be refused".into(),
-                detail: format!("{}.", chain(&error)),
+                severity,
+                summary: summary.into(),
+                detail: format!("{}.{why}", chain(&error)),
                 span: step.declared_at,
                 related: Vec::new(),
                 address: Some(address.to_string()),
@@ -41,6 +52,13 @@ pub(super) async fn rehearse(
         }
     };
     join_all(asked.map(ask)).await.into_iter().flatten().collect()
+}
+
+/// Whether something is still to be done that a step depends on.
+fn waits_for_another(plan: &Plan, step: &Step) -> bool {
+    let is_done = |other: &Step| !matches!(other.action, Action::Keep | Action::Record | Action::Forget);
+    let is_named = |other: &Address| step.record.depends_on.iter().any(|target| target.covers(other));
+    plan.steps.iter().any(|(address, other)| is_done(other) && is_named(address))
 }
 
 /// The wish, without results that nobody knows yet; none if an argument is not known.

@@ -106,6 +106,22 @@ impl Books {
         Err(Refusal::denied_path(&user.name, path))
     }
 
+    /// Answers somebody who asks what they may do.
+    pub(super) fn review(&self, user: &User, mut asked: Value) -> Value {
+        let about = asked["spec"]["resourceAttributes"].clone();
+        let part = |name: &str| about[name].as_str().unwrap_or_default();
+        let namespace = Some(part("namespace")).filter(|namespace| !namespace.is_empty());
+        let resource = match part("subresource") {
+            "" => part("resource").to_owned(),
+            sub => format!("{}/{sub}", part("resource")),
+        };
+        let (verb, group, name) = (part("verb"), part("group"), part("name"));
+        let wanted = Wanted { verb, group, resource: &resource, name, namespace };
+        let allowed = self.may(user, &wanted);
+        asked["status"] = serde_json::json!({ "allowed": allowed });
+        asked
+    }
+
     /// Whoever binds a role must be allowed to bind it: nobody gives away what they do not have.
     pub(super) fn may_bind(&self, user: &User, object: &Value, namespace: Option<&str>) -> bool {
         let role = &object["roleRef"];

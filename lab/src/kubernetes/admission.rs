@@ -24,8 +24,23 @@ const IMMUTABLE: &[(&str, &str, &str)] = &[
 const COUNTED: &[&str] =
     &["Cluster", "DaemonSet", "Deployment", "Machine", "PodDisruptionBudget", "ProxyGroup"];
 
-/// Fills in what was left out.
+/// Maps and lists that are not kept when nothing is in them: those of every object, and those of some kinds.
+const LEFT_OUT_IF_EMPTY: &[(&str, &[&str])] = &[
+    ("", &["metadata.labels", "metadata.annotations", "metadata.finalizers", "metadata.ownerReferences"]),
+    ("ConfigMap", &["data", "binaryData"]),
+    ("Secret", &["data"]),
+    ("Service", &["spec.selector", "spec.ports"]),
+    ("Node", &["spec.taints"]),
+    ("ClusterRoleBinding", &["subjects"]),
+    ("RoleBinding", &["subjects"]),
+];
+
+/// Leaves out what was left empty, and fills in what was left out.
 pub(super) fn complete(kind: &Kind, object: &mut Value) {
+    let own = LEFT_OUT_IF_EMPTY.iter().filter(|(of, _)| of.is_empty() || *of == kind.kind);
+    for path in own.flat_map(|(_, paths)| paths.iter()) {
+        leave_out_if_empty(object, path);
+    }
     match kind.kind {
         "Secret" => {
             let plain = object.as_object_mut().and_then(|map| map.remove("stringData"));
@@ -77,6 +92,24 @@ pub(super) fn complete(kind: &Kind, object: &mut Value) {
             }
         }
         _ => {}
+    }
+}
+
+fn leave_out_if_empty(object: &mut Value, path: &str) {
+    let (outer, name) = path.split_once('.').map_or((None, path), |(outer, name)| (Some(outer), name));
+    let map = match outer {
+        Some(outer) => object.get_mut(outer),
+        None => Some(object),
+    };
+    let Some(map) = map.and_then(Value::as_object_mut) else { return };
+    let is_empty = match map.get(name) {
+        Some(Value::Object(inner)) => inner.is_empty(),
+        Some(Value::Array(items)) => items.is_empty(),
+        Some(Value::Null) => true,
+        _ => false,
+    };
+    if is_empty {
+        map.remove(name);
     }
 }
 

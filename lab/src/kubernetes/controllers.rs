@@ -10,6 +10,8 @@
 //! | deployments | are available |
 //! | budgets | say how many pods may go |
 
+use std::collections::BTreeMap;
+
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use serde_json::{Value, json};
@@ -146,8 +148,43 @@ impl Books {
                 .all(|kind| self.all(kind, Some(name)).next().is_none());
             if is_empty && finalizers(&namespace).is_empty() {
                 self.remove(kind, &namespace);
+            } else if !is_empty {
+                self.tell_what_remains(kind, &namespace, now);
             }
         }
+    }
+
+    /// A namespace that cannot go says what is left in it, and who holds that.
+    fn tell_what_remains(&mut self, kind: &'static Kind, namespace: &Value, now: Time) {
+        let name = namespace["metadata"]["name"].as_str().unwrap_or_default();
+        let (mut left, mut holders) = (Vec::new(), BTreeMap::<String, usize>::new());
+        for inner in KINDS.iter().filter(|kind| kind.namespaced) {
+            let all: Vec<&Value> = self.all(inner, Some(name)).collect();
+            if !all.is_empty() {
+                left.push(format!("{} has {} resource instances", inner.qualified(), all.len()));
+            }
+            for holder in all.into_iter().flat_map(finalizers) {
+                *holders.entry(holder.as_str().unwrap_or_default().to_owned()).or_default() += 1;
+            }
+        }
+        let held: Vec<String> =
+            holders.iter().map(|(name, count)| format!("{name} in {count} resource instances")).collect();
+        let condition = |kind: &str, message: String, is_so: bool| json!({ "type": kind, "status": if is_so { "True" } else { "False" }, "message": message });
+        let conditions = json!([
+            condition(
+                "NamespaceContentRemaining",
+                format!("Some resources are remaining: {}", left.join(", ")),
+                !left.is_empty()
+            ),
+            condition(
+                "NamespaceFinalizersRemaining",
+                format!("Some content in the namespace has finalizers remaining: {}", held.join(", ")),
+                !held.is_empty()
+            ),
+        ]);
+        self.amend(kind, namespace, (CONTROLLERS, true), now, |namespace| {
+            namespace["status"]["conditions"] = conditions;
+        });
     }
 
     fn tend_owned(&mut self, now: Time) {

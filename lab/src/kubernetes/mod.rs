@@ -1,7 +1,7 @@
 //! A Kubernetes API server: as many kinds and as much of its ways as fleet and `kubectl` use, on a real socket.
 //!
 //! 1. [`kinds`]: the table of everything that is served; `lists.rs`: how their lists are merged; `discovery.rs`
-//! 2. `serve.rs`, `route.rs`: a request → what it asks for; `tls.rs`
+//! 2. `serve.rs`, `route.rs`: a request → what it asks for; `tls.rs`; `table.rs`: what people are shown
 //! 3. `access.rs`: who asks and what they may; `refusal.rs`: every `Status` that says no; [`fault`]
 //! 4. `books.rs`: all objects and their changes; `perform.rs`, `remove.rs`, `watch.rs`, `select.rs`: what is done to them
 //! 5. `patch.rs`: the three patches; `managed.rs` and `fields.rs`: server-side apply and who owns which field
@@ -28,6 +28,7 @@ mod remove;
 mod route;
 mod select;
 mod serve;
+mod table;
 mod tls;
 mod watch;
 

@@ -154,7 +154,8 @@ impl Books {
         Ok(self.put(kind, object))
     }
 
-    fn check_namespace(&self, turn: &Turn<'_>, name: &str) -> Result<(), Refusal> {
+    /// Nothing is made in a namespace that is being deleted.
+    pub(super) fn check_namespace(&self, turn: &Turn<'_>, name: &str) -> Result<(), Refusal> {
         let (Some(namespace), Some(kind)) = (&turn.call.namespace, Kind::named("Namespace")) else {
             return Ok(());
         };
@@ -164,7 +165,7 @@ impl Books {
         }
         let why =
             format!("unable to create new content in namespace {namespace} because it is being terminated");
-        Err(Refusal::not_admitted(turn.call.kind, name, &why))
+        Err(Refusal::terminating(turn.call.kind, name, &why, namespace))
     }
 
     /// A pod runs as an account, which has to be there.
@@ -252,8 +253,10 @@ impl Books {
                 );
                 return Err(Refusal::precondition(call.kind, &call.name, &why));
             }
-            // What is not there is made, which takes more than a patch.
-            self.authorize_verb(turn.user, call, "create")?;
+            // What is not there is made, which takes more than a patch. Who may not do so is told nothing more.
+            if self.authorize_verb(turn.user, call, "create").is_err() {
+                return Err(Refusal::not_admitted(call.kind, &call.name, ""));
+            }
             let applied = wish.clone();
             let object = self.make(turn, wish, |kind, empty, object, now| {
                 let made = managed::apply(kind, empty, &applied, &by, force, now);

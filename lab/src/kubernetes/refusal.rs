@@ -96,6 +96,16 @@ impl Refusal {
         Refusal::new(403, "Forbidden", message).of(about(kind, name))
     }
 
+    /// The namespace is being deleted.
+    pub(super) fn terminating(kind: &Kind, name: &str, why: &str, namespace: &str) -> Refusal {
+        let refusal = Refusal::not_admitted(kind, name, why);
+        let message = format!("namespace {namespace} is being terminated");
+        let mut details = about(kind, name);
+        details["causes"] =
+            json!([{ "reason": "NamespaceTerminating", "message": message, "field": "metadata.namespace" }]);
+        refusal.of(details)
+    }
+
     pub(super) fn not_found(kind: &Kind, name: &str) -> Refusal {
         let message = format!("{} \"{name}\" not found", kind.qualified());
         Refusal::new(404, "NotFound", message).of(about(kind, name))

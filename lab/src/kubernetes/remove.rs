@@ -38,12 +38,15 @@ impl Books {
     }
 
     fn check_preconditions(&self, turn: &Turn<'_>, object: &Value, options: &Value) -> Result<(), Refusal> {
-        for (wanted, field) in [("uid", "uid"), ("resourceVersion", "resourceVersion")] {
-            let wanted = &options["preconditions"][wanted];
+        for (field, shown) in [("uid", "UID"), ("resourceVersion", "ResourceVersion")] {
+            let wanted = &options["preconditions"][field];
             let is = &object["metadata"][field];
             if !wanted.is_null() && wanted != is {
+                let part = |value: &Value| value.as_str().unwrap_or_default().to_owned();
                 let why = format!(
-                    "the {field} in the precondition ({wanted}) does not match the {field} in record ({is})"
+                    "Precondition failed: {shown} in precondition: {}, {shown} in object meta: {}",
+                    part(wanted),
+                    part(is)
                 );
                 return Err(Refusal::precondition(turn.call.kind, &turn.call.name, &why));
             }
@@ -103,6 +106,8 @@ impl Books {
     pub(super) fn evict(&mut self, turn: &Turn<'_>) -> Result<Answer, Refusal> {
         let pod = self.found(turn.call)?;
         let wish = turn.json()?;
+        // An eviction is something that is made.
+        self.check_namespace(turn, &turn.call.name)?;
         self.check_preconditions(turn, &pod, &wish["deleteOptions"])?;
         let success =
             json!({ "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201 });

@@ -11,6 +11,7 @@ pub(crate) struct Request {
     pub(crate) query: Option<String>,
     pub(crate) bearer: Option<String>,
     pub(crate) content_type: String,
+    pub(crate) accept: String,
     pub(crate) user_agent: String,
     pub(crate) body: Vec<u8>,
 }
@@ -20,6 +21,8 @@ pub(crate) struct Request {
 pub(super) enum Asked {
     /// Something about objects.
     Object(Call),
+    /// Whether whoever asks may do something.
+    Review,
     /// A path that is no object's.
     Path(String),
 }
@@ -59,6 +62,9 @@ pub(super) fn understand(request: &Request) -> Result<Asked, Refusal> {
     let words: Vec<String> =
         request.path.split('/').filter(|word| !word.is_empty()).map(|word| decode(word, false)).collect();
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    if request.method == "POST" && request.path == "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews" {
+        return Ok(Asked::Review);
+    }
     let (group, version, rest) = match *words.as_slice() {
         ["api", version, ref rest @ ..] if !rest.is_empty() => ("", version, rest),
         ["apis", group, version, ref rest @ ..] if !rest.is_empty() => (group, version, rest),
@@ -141,6 +147,7 @@ mod tests {
                     call.name,
                     call.sub.map_or("", |sub| sub.name)
                 ),
+                Ok(Asked::Review) => "review".to_owned(),
                 Ok(Asked::Path(path)) => path,
                 Err(refusal) => refusal.code.to_string(),
             }
@@ -162,6 +169,7 @@ mod tests {
             ("GET", "/api/v1/namespaces/x/pods/p/eviction", "405"),
             ("GET", "/api/v1", "/api/v1"),
             ("GET", "/version", "/version"),
+            ("POST", "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", "review"),
             ("GET", "/", "/"),
         ] {
             assert_eq!(asked(method, path, None), expected, "{method} {path}");

@@ -11,7 +11,7 @@ use super::perform::{Answer, Turn};
 use super::refusal::Refusal;
 use super::route::{Asked, Call, Request, understand};
 use super::watch::Watch;
-use super::{Cluster, Entry, discovery, locked};
+use super::{Cluster, Entry, discovery, locked, table};
 use crate::gate::Gate;
 use crate::http;
 
@@ -44,6 +44,7 @@ fn answer(cluster: &Cluster, request: &HttpRequest<Bytes>) -> Option<Response<Bo
         query: request.uri().query().map(str::to_owned),
         bearer,
         content_type: header(header::CONTENT_TYPE),
+        accept: header(header::ACCEPT),
         user_agent: header(header::USER_AGENT),
         body: request.body().to_vec(),
     };
@@ -107,6 +108,10 @@ impl Cluster {
                     Err(refusal) => Reply::Refused(refusal),
                 }
             }
+            (Ok(user), Ok(Asked::Review)) => match serde_json::from_slice(&request.body) {
+                Ok(asked) => Reply::Json(201, locked(&self.inside.books).review(&user, asked)),
+                Err(error) => Reply::Refused(Refusal::bad_request(format!("the body is no JSON: {error}"))),
+            },
             (Ok(user), Ok(Asked::Object(call))) => {
                 self.carry_out(&Turn { call: &call, request, user: &user, now })
             }
@@ -143,7 +148,10 @@ impl Cluster {
             return Reply::Cut;
         }
         match done {
-            Ok(Done::Answer((status, body))) => Reply::Json(status, body),
+            Ok(Done::Answer((status, body))) => match table::of(turn.call, &turn.request.accept, &body) {
+                Some(table) => Reply::Json(status, table),
+                None => Reply::Json(status, body),
+            },
             Ok(Done::Watch(watch)) => Reply::Stream(watch),
             Err(refusal) => Reply::Refused(refusal),
         }

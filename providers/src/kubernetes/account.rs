@@ -45,6 +45,10 @@ pub(super) struct Credentials {
     pub(super) token: String,
     /// What proves that the server is it, as base64 of PEM.
     authority: Option<String>,
+    /// The name that its certificate is for, if that is not how it is reached.
+    certified_name: Option<String>,
+    /// The server that is believed without proof.
+    unproven: Option<String>,
 }
 
 pub(super) fn accounts() -> Resource {
@@ -57,6 +61,10 @@ pub(super) fn secrets() -> Resource {
 
 pub(super) fn bindings() -> Resource {
     Resource::of("rbac.authorization.k8s.io/v1", "ClusterRoleBinding", "clusterrolebindings", false)
+}
+
+pub(super) fn roles() -> Resource {
+    Resource::of("rbac.authorization.k8s.io/v1", "ClusterRole", "clusterroles", false)
 }
 
 impl Account {
@@ -95,7 +103,10 @@ impl Account {
         }
         let mut made = acting.apply(&place, &wish, true).await.map_err(Error::from)?;
         for _ in 0..LOOKS {
-            if let Some(credentials) = credentials(&made, &acting.looking) {
+            // That of an account that is gone goes soon.
+            if let Some(credentials) =
+                credentials(&made, &acting.looking).filter(|_| !is_dead(&made, &account))
+            {
                 return Ok(credentials);
             }
             tokio::time::sleep(PAUSE).await;
@@ -134,7 +145,7 @@ impl Account {
 
     /// Removes all of it, authority first.
     pub(super) async fn remove(&self, acting: &Acting) -> Result<(), Error> {
-        revoke(acting, &self.name).await?;
+        revoke(acting, &self.name, Some(&self.namespace)).await?;
         let secret = self.secret_name();
         for place in [secrets().one(&self.namespace, &secret), accounts().one(&self.namespace, &self.name)] {
             acting.delete(&place, "").await?;
@@ -144,30 +155,47 @@ impl Account {
     }
 }
 
-/// Takes the role of an account away.
-pub(super) async fn revoke(acting: &Acting, name: &str) -> Result<(), Error> {
+/// Takes the role of an account away; of any account of that name if no namespace is said. A binding of that name that is for
+/// others, or for others, too, is theirs and stays.
+pub(super) async fn revoke(acting: &Acting, name: &str, namespace: Option<&str>) -> Result<(), Error> {
     let place = bindings().one("", name);
-    acting.delete(&place, "").await?;
-    gone(&acting.looking, &place, "", PATIENCE).await
+    let Some(binding) = acting.looking.get(&place).await? else { return Ok(()) };
+    if !is_alone(&binding, name, namespace) {
+        tracing::warn!("{place} is not for the account `{name}` alone, and stays");
+        return Ok(());
+    }
+    let uid = text(&binding, &["metadata", "uid"]);
+    acting.delete(&place, uid).await?;
+    gone(&acting.looking, &place, uid, PATIENCE).await
+}
+
+/// Whether a binding is for one account and nobody else.
+fn is_alone(binding: &Json, name: &str, namespace: Option<&str>) -> bool {
+    let subjects = binding["subjects"].as_array().map_or(&[][..], Vec::as_slice);
+    let is_it = |subject: &Json| {
+        subject["kind"] == "ServiceAccount"
+            && subject["name"] == *name
+            && namespace.is_none_or(|namespace| subject["namespace"] == *namespace)
+    };
+    // One for nobody grants nothing.
+    subjects.len() <= 1 && subjects.iter().all(is_it)
 }
 
 impl Found {
-    /// Whether nothing is there.
-    pub(super) fn is_nothing(&self) -> bool {
-        self.account.is_none() && self.secret.is_none() && self.binding.is_none()
+    /// Whether nothing is there. A binding of that name that is for others is not the account's.
+    pub(super) fn is_nothing(&self, account: &Account) -> bool {
+        let binding = self.binding.as_ref();
+        let is_bound =
+            binding.is_some_and(|binding| is_alone(binding, &account.name, Some(&account.namespace)));
+        self.account.is_none() && self.secret.is_none() && !is_bound
     }
 
     /// The role that the account is bound to; none if it is not, or if somebody else is.
     pub(super) fn role(&self, account: &Account) -> Option<String> {
         let binding = self.binding.as_ref()?;
-        let subjects = binding["subjects"].as_array()?;
-        let is_it = |subject: &Json| {
-            subject["kind"] == "ServiceAccount"
-                && subject["name"] == *account.name
-                && subject["namespace"] == *account.namespace
-        };
-        let is_alone = subjects.len() == 1 && subjects.iter().all(is_it);
-        is_alone.then(|| text(binding, &["roleRef", "name"]).to_owned())
+        let is_bound = binding["subjects"].as_array().is_some_and(|subjects| !subjects.is_empty());
+        let is_ours = is_bound && is_alone(binding, &account.name, Some(&account.namespace));
+        is_ours.then(|| text(binding, &["roleRef", "name"]).to_owned())
     }
 
     /// Its token, if it is good and the account is there that it is for.
@@ -191,7 +219,9 @@ fn credentials(secret: &Json, looking: &Looking) -> Option<Credentials> {
     let token = decoded(&field("token")?)?;
     // Not every cluster tells what proves its server; then it is what we know it by.
     let authority = field("ca.crt").or_else(|| looking.authority.as_deref().map(str::to_owned));
-    Some(Credentials { token, authority })
+    let certified_name = looking.certified_name.as_deref().map(str::to_owned);
+    let unproven = looking.is_unproven.then(|| looking.server.to_string());
+    Some(Credentials { token, authority, certified_name, unproven })
 }
 
 /// The text of base64.
@@ -200,11 +230,17 @@ pub(super) fn decoded(text: &str) -> Option<String> {
 }
 
 impl Credentials {
-    /// A kubeconfig: the same text for the same credentials.
+    /// A kubeconfig: the same text for the same credentials. Whoever gets it trusts the server as fleet does.
     pub(super) fn kubeconfig(&self, server: &str, user: &str) -> String {
         let mut cluster = json!({ "server": server });
-        if let Some(authority) = &self.authority {
+        if self.unproven.as_deref() == Some(server) {
+            // No client takes an authority beside this.
+            cluster["insecure-skip-tls-verify"] = json!(true);
+        } else if let Some(authority) = &self.authority {
             cluster["certificate-authority-data"] = json!(authority);
+        }
+        if let Some(name) = &self.certified_name {
+            cluster["tls-server-name"] = json!(name);
         }
         let config = json!({
             "apiVersion": "v1",
@@ -216,5 +252,50 @@ impl Credentials {
         });
         // JSON is YAML.
         format!("{config:#}\n")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_kubeconfig_that_is_given_away_trusts_the_server_as_fleet_does() {
+        let cluster = |name: Option<&str>, unproven: Option<&str>| {
+            let credentials = Credentials {
+                token: "t".to_owned(),
+                authority: Some("ca".to_owned()),
+                certified_name: name.map(str::to_owned),
+                unproven: unproven.map(str::to_owned),
+            };
+            let config: Json = serde_json::from_str(&credentials.kubeconfig("https://a", "u")).unwrap();
+            config["clusters"][0]["cluster"].clone()
+        };
+        let known = json!({ "server": "https://a", "certificate-authority-data": "ca" });
+        let named =
+            json!({ "server": "https://a", "certificate-authority-data": "ca", "tls-server-name": "b" });
+        let unproven = json!({ "server": "https://a", "insecure-skip-tls-verify": true });
+        assert_eq!(cluster(None, None), known);
+        assert_eq!(cluster(Some("b"), None), named);
+        assert_eq!(cluster(None, Some("https://a")), unproven);
+        assert_eq!(cluster(None, Some("https://elsewhere")), known, "another server can be proven");
+    }
+
+    #[test]
+    fn a_binding_is_the_accounts_if_nobody_else_is_in_it() {
+        let subject = |kind: &str, name: &str| json!({ "kind": kind, "name": name, "namespace": "ci" });
+        let ours = subject("ServiceAccount", "a");
+        for (subjects, expected) in [
+            (json!([ours]), true),
+            (Json::Null, true),
+            (json!([ours, subject("ServiceAccount", "b")]), false),
+            (json!([subject("ServiceAccount", "b")]), false),
+            (json!([subject("User", "a")]), false),
+        ] {
+            let binding = json!({ "subjects": subjects });
+            assert_eq!(is_alone(&binding, "a", Some("ci")), expected, "{binding}");
+            assert_eq!(is_alone(&binding, "a", None), expected, "{binding}");
+        }
+        assert!(!is_alone(&json!({ "subjects": [ours] }), "a", Some("other")));
     }
 }

@@ -10,7 +10,7 @@ use fleet_engine::resource::{ApiKind, At, Change, Error, Resource};
 use futures_util::future::join_all;
 use serde_json::{Value as Json, json};
 
-use super::account::{Account, decoded, secrets};
+use super::account::{Account, decoded, roles, secrets};
 use super::client::{self, Acting, Looking};
 use super::json::text;
 use super::wait::{PATIENCE, gone};
@@ -61,10 +61,6 @@ impl Resource for CapiConnection {
         }
         Ok(())
     }
-}
-
-fn roles() -> client::Resource {
-    client::Resource::of("rbac.authorization.k8s.io/v1", "ClusterRole", "clusterroles", false)
 }
 
 /// What the account may do.
@@ -173,7 +169,7 @@ async fn observe(reader: &Looking, at: At<CapiConnection>) -> Result<Option<Capi
     let role = reader.get(&roles().one("", &account.name)).await?;
     let name = asked.secret_name();
     let secret = reader.get(&secrets().one(&namespace, &name)).await?;
-    if found.is_nothing() && role.is_none() && secret.is_none() {
+    if found.is_nothing(&account) && role.is_none() && secret.is_none() {
         return Ok(None);
     }
     let kubeconfig = secret.as_ref().and_then(|secret| decoded(text(secret, &["data", "value"])));

@@ -41,6 +41,10 @@ pub struct Looking {
     pub(super) server: Arc<str>,
     /// What the server is known by, as base64 of PEM.
     pub(super) authority: Option<Arc<str>>,
+    /// The name that its certificate is for, if that is not how it is reached.
+    pub(super) certified_name: Option<Arc<str>>,
+    /// Whether it is believed to be the server without any proof.
+    pub(super) is_unproven: bool,
     /// The kinds of each version of a group.
     known: Arc<Mutex<BTreeMap<String, Vec<Resource>>>>,
 }
@@ -77,10 +81,15 @@ pub(super) fn connect(cluster: Cluster) -> Result<Acting, Error> {
     let server = config.cluster_url.to_string().trim_end_matches('/').into();
     let authority = config.root_cert.as_deref().map(|all| all.iter().map(|der| pem(der)).collect::<String>());
     let authority = authority.map(|pem| BASE64_STANDARD.encode(pem).into());
+    let certified_name = config.tls_server_name.as_deref().map(Into::into);
+    let is_unproven = config.accept_invalid_certs;
     let client = Client::try_from(config);
     let client = client.map_err(|error| Error::from(explain("cannot connect to the cluster", error)))?;
     let (namespace, manager) = (namespace.into(), manager.into());
-    Ok(Acting { looking: Looking { client, namespace, manager, server, authority, known: Arc::default() } })
+    let known = Arc::default();
+    let looking =
+        Looking { client, namespace, manager, server, authority, certified_name, is_unproven, known };
+    Ok(Acting { looking })
 }
 
 impl Resource {
@@ -319,7 +328,18 @@ impl Looking {
         let doing = format!("cannot apply {place}");
         let path = path_with(&place.path(), &query);
         let kind = "application/apply-patch+yaml";
-        self.call(&doing, Method::PATCH, &path, kind, Some(object)).await.map(|(made, _)| made)
+        let refused = match self.call(&doing, Method::PATCH, &path, kind, Some(object)).await {
+            Ok((made, _)) => return Ok(made),
+            Err(refused) => refused,
+        };
+        // Who may change an object and not make it is told neither who that is nor what is missing. Asked in the other way, the
+        // server says it.
+        if matches!(&refused, Refusal::Failed(error) if error.message.ends_with("is forbidden:")) {
+            let all = Place { name: None, sub: None, ..place.clone() };
+            let path = path_with(&all.path(), &[("fieldManager", manager), ("dryRun", "All")]);
+            self.call(&doing, Method::POST, &path, "", Some(object)).await?;
+        }
+        Err(refused)
     }
 
     /// Sends one request, once; the answer, and what the clock of the server shows.
@@ -403,6 +423,12 @@ impl Acting {
         let doing = format!("cannot remove {place}");
         match self.looking.call(&doing, Method::DELETE, &place.path(), "", Some(&options)).await {
             Ok(_) | Err(Refusal::Gone(_)) => Ok(()),
+            // Another of the same name is there: ours is gone.
+            Err(Refusal::Failed(error))
+                if !uid.is_empty() && error.message.contains("UID in precondition") =>
+            {
+                Ok(())
+            }
             Err(refusal) => Err(refusal.into()),
         }
     }

@@ -86,6 +86,7 @@ async fn evict(acting: &Acting, pod: &Json) -> Result<Option<Left>, Error> {
         Err(Refusal::Gone(_)) => Ok(None),
         // A budget does not let it go now.
         Err(Refusal::Later(error)) => Ok(left(error.message)),
+        Err(Refusal::Ending(_)) => Ok(left("its namespace is being deleted".to_owned())),
         // Another of the same name: it is seen in the next round.
         Err(Refusal::Failed(error)) if error.transient => Ok(left(error.message)),
         Err(refusal) => Err(refusal.into()),

@@ -6,7 +6,7 @@ use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use fleet_derive::Schema;
 use fleet_engine::attributes::Misfit;
-use fleet_engine::resource::{ApiKind, At, Change, Error, Resource};
+use fleet_engine::resource::{ApiKind, At, Change, Error, Resource, Weight};
 use fleet_lang::Value;
 use futures_util::future::join_all;
 use serde_json::{Value as Json, json};
@@ -239,10 +239,15 @@ impl ApiKind for Manifest {
         match reader.rehearse(&place, &wish, self.force).await {
             // What it is in may be made before it; and what nobody can rehearse, apply will show.
             Ok(_) | Err(Refusal::Gone(_) | Refusal::Later(_) | Refusal::Unrehearsed(_)) => Ok(()),
-            Err(Refusal::Owned(error)) => Err(error),
+            // Its owner is asked by nobody else in the same run.
+            Err(Refusal::Owned(error)) => Err(error.weighs(Weight::Always)),
+            Err(Refusal::Failed(error)) if error.transient => Ok(()),
             // Whoever may only look plans for somebody who may do it.
-            Err(Refusal::Failed(error)) if error.transient || is_denied(&error) => Ok(()),
-            Err(Refusal::Failed(error)) => Err(error),
+            Err(Refusal::Failed(error)) if is_denied(&error) => {
+                let help = "what is there was compared as it is written: a default or another spelling is shown as a difference";
+                Err(error.help(help).weighs(Weight::Perhaps))
+            }
+            Err(Refusal::Ending(error) | Refusal::Failed(error)) => Err(error),
         }
     }
 }
@@ -302,7 +307,7 @@ async fn compared(reader: &Looking, place: &Place<'_>, wish: &Json, live: &Json)
             return Ok(found);
         }
         Err(Refusal::Failed(error)) if !error.transient => {}
-        Err(Refusal::Gone(_) | Refusal::Unrehearsed(_)) => {}
+        Err(Refusal::Gone(_) | Refusal::Ending(_) | Refusal::Unrehearsed(_)) => {}
         Err(refusal) => return Err(refusal.into()),
     }
     // Without a rehearsal, what is there is compared as it is.

@@ -35,7 +35,8 @@ const RESERVED: [&str; 2] = ["kubernetes.io", "k8s.io"];
 /// Labels are fleet's own fields of the Node. Those of `kubernetes.io` and `k8s.io` are the agent's and refused, and so is
 /// what begins with one of `agent_labels`: an agent takes labels away that it thinks its own.
 ///
-/// On the way out the Node is cordoned, its pods are evicted as their budgets allow, the authority of its agent is revoked,
+/// On the way out the Node is cordoned, its pods are evicted as their budgets allow (a pod that no controller keeps is gone for
+/// good: nobody makes it again elsewhere), the authority of its agent is revoked,
 /// and then it is deleted. Pods that are
 /// still there at the deadline are told, and the Node stays, unless `delete_undrained` says otherwise.
 ///
@@ -240,7 +241,7 @@ impl Node {
             ));
         }
         if let Some(identity) = &self.identity {
-            account::revoke(writer, identity).await?;
+            account::revoke(writer, identity, None).await?;
         }
         writer.delete(&place, &uid).await?;
         gone(&writer.looking, &place, &uid, PATIENCE).await?;

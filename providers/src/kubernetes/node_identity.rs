@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use fleet_derive::Schema;
 use fleet_engine::attributes::Misfit;
-use fleet_engine::resource::{ApiKind, At, Change, Error, Resource};
+use fleet_engine::resource::{ApiKind, At, Change, Error, Resource, Weight};
 use futures_util::future::join_all;
 
-use super::account::{Account, Found};
+use super::account::{Account, Found, roles};
 use super::client::{Acting, Looking};
 use super::json::texts;
 use super::owned;
@@ -16,7 +16,9 @@ use super::owned;
 ///
 /// It is a ServiceAccount, a Secret with its token and a ClusterRoleBinding, all of the same name. The role has to be there,
 /// and whoever applies this needs the verb `bind` on it. On the way out, authority goes first: the binding, then the
-/// token, then the account. The kubeconfig is a secret: it is read when it is needed, and kept nowhere.
+/// token, then the account; a binding of that name that is for others, too, is theirs and stays. The kubeconfig is a secret: it is read when it is needed, and kept nowhere. Whoever
+/// gets it trusts the server as fleet does: with `tls-server-name` if fleet's kubeconfig has it, and with
+/// `insecure-skip-tls-verify` if fleet skips that for the same server.
 ///
 /// ```hcl
 /// resource "kubernetes_node_identity" "mini" {
@@ -112,6 +114,17 @@ impl ApiKind for NodeIdentity {
     async fn destroy(writer: &Acting, observed: NodeIdentity) -> Result<(), Error> {
         observed.account(&writer.looking).remove(writer).await
     }
+
+    const REHEARSES: bool = true;
+
+    async fn rehearse(self, reader: &Looking) -> Result<(), Error> {
+        // Who may not look at roles is not told of one that is missing.
+        let Ok(None) = reader.get(&roles().one("", &self.cluster_role)).await else { return Ok(()) };
+        let error = Error::permanent(format!("there is no ClusterRole `{}` to bind to", self.cluster_role));
+        let help =
+            "the cluster binds to it all the same, and the account may do nothing until somebody makes it";
+        Err(error.help(help).weighs(Weight::Perhaps))
+    }
 }
 
 async fn observe(reader: &Looking, at: At<NodeIdentity>) -> Result<Option<NodeIdentity>, Error> {
@@ -135,7 +148,7 @@ async fn observe(reader: &Looking, at: At<NodeIdentity>) -> Result<Option<NodeId
     };
     let account = asked.account(reader);
     let found = account.find(reader).await?;
-    if found.is_nothing() {
+    if found.is_nothing(&account) {
         return Ok(None);
     }
     Ok(Some(asked.found(reader, &account, &found)))

@@ -26,6 +26,10 @@ pub(super) fn seen(wish: &Json, made: &Json, live: &Json) -> Json {
                     (None, None) => wish.clone(),
                     (Some(made), Some(live)) => seen(wish, made, live),
                     (None, Some(live)) => live.clone(),
+                    // A map in which nothing is left is left out; it is the fields in it that are missing.
+                    (Some(made @ Json::Object(inner)), None) if wish.is_object() && !inner.is_empty() => {
+                        seen(wish, made, &Json::Object(Map::new()))
+                    }
                     (Some(_), None) => return None,
                 };
                 Some((name.clone(), seen))
@@ -40,7 +44,8 @@ pub(super) fn seen(wish: &Json, made: &Json, live: &Json) -> Json {
 /// The items of a list. Others may have put theirs between ours, unless the list is ours as a whole.
 fn items(wish: &[Json], made: &[Json], live: &[Json]) -> Vec<Json> {
     let is_whole = made.len() == wish.len();
-    if is_whole && live.len() == wish.len() {
+    let has_keys = made.iter().chain(live).all(|item| key(item).is_some());
+    if is_whole && live.len() == wish.len() && !has_keys {
         return wish.iter().zip(made).zip(live).map(|((wish, made), live)| seen(wish, made, live)).collect();
     }
     let known = |wish: &Json, all: &[Json]| {
@@ -49,13 +54,16 @@ fn items(wish: &[Json], made: &[Json], live: &[Json]) -> Vec<Json> {
     };
     if is_whole {
         // In the order in which they are there, also those that should not be.
-        let item = |live: &Json| {
-            let at = made.iter().position(|made| made == live);
-            let at =
-                at.or_else(|| made.iter().position(|made| key(made).is_some() && key(made) == key(live)));
-            at.map_or_else(|| live.clone(), |at| seen(&wish[at], &made[at], live))
+        let is_same = |one: &Json, other: &Json| key(one).is_some() && key(one) == key(other);
+        let item = |(place, there): (usize, &Json)| {
+            let at = made.iter().position(|made| made == there);
+            let at = at.or_else(|| made.iter().position(|made| is_same(made, there)));
+            // Of as many, one that is called otherwise is compared with what has its place and is nowhere else.
+            let is_free = |at: &usize| !live.iter().any(|other| is_same(other, &made[*at]));
+            let at = at.or_else(|| Some(place).filter(|at| live.len() == made.len() && is_free(at)));
+            at.map_or_else(|| there.clone(), |at| seen(&wish[at], &made[at], there))
         };
-        return live.iter().map(item).collect();
+        return live.iter().enumerate().map(item).collect();
     }
     let item = |wish: &Json| {
         let live = known(wish, live)?;
@@ -170,9 +178,11 @@ pub(super) fn add_what_is_left(seen: &mut Json, wish: &Json, owned: Json) {
     }
 }
 
-/// Who holds back what is being deleted.
+/// Who holds back what is being deleted. A namespace is held in its description, too.
 pub(super) fn finalizers(live: &Json) -> Vec<String> {
-    let all = live["metadata"]["finalizers"].as_array().into_iter().flatten();
+    let of = |part: &'static str| live[part]["finalizers"].as_array().into_iter().flatten();
+    let more = (live["kind"] == "Namespace").then(|| of("spec"));
+    let all = of("metadata").chain(more.into_iter().flatten());
     all.filter_map(|name| Some(name.as_str()?.to_owned())).collect()
 }
 
@@ -206,6 +216,13 @@ mod tests {
                 json!({ "a": "1" }),
                 json!({ "a": "1" }),
             ),
+            // All in a map is gone, and with it the map.
+            (
+                json!({ "data": { "a": "1" } }),
+                json!({ "data": { "a": "1" } }),
+                json!({}),
+                json!({ "data": {} }),
+            ),
             // Others have items, too.
             (
                 json!([{ "port": 22 }]),
@@ -228,6 +245,19 @@ mod tests {
                 json!([{ "name": "a", "v": "1", "d": 0 }]),
                 json!([{ "name": "a", "v": "2", "d": 0 }]),
                 json!([{ "name": "a", "v": "2" }]),
+            ),
+            (
+                json!([{ "name": "a" }, { "name": "b" }]),
+                json!([{ "name": "a", "d": 0 }, { "name": "b", "d": 0 }]),
+                json!([{ "name": "a", "d": 0 }, { "name": "x", "d": 0 }]),
+                json!([{ "name": "a" }, { "name": "x" }]),
+            ),
+            // What has a name is compared with what has the same one, wherever it stands.
+            (
+                json!([{ "name": "a", "v": "1" }, { "name": "b", "v": "1" }]),
+                json!([{ "name": "a", "v": "1", "d": 0 }, { "name": "b", "v": "1", "d": 0 }]),
+                json!([{ "name": "b", "v": "1", "d": 0 }, { "name": "a", "v": "2", "d": 0 }]),
+                json!([{ "name": "b", "v": "1" }, { "name": "a", "v": "2" }]),
             ),
         ];
         for (wish, made, live, expected) in cases {

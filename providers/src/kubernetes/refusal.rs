@@ -28,6 +28,8 @@ pub(super) enum Refusal {
     Later(Error),
     /// Whether it would be taken, nobody can say before it is sent: who is asked about it cannot rehearse.
     Unrehearsed(Error),
+    /// The namespace that it is in is being deleted.
+    Ending(Error),
     /// Everything else.
     Failed(Error),
 }
@@ -39,6 +41,7 @@ impl From<Refusal> for Error {
             | Refusal::Owned(error)
             | Refusal::Later(error)
             | Refusal::Unrehearsed(error)
+            | Refusal::Ending(error)
             | Refusal::Failed(error) => error,
         }
     }
@@ -57,7 +60,7 @@ pub(super) fn explain(doing: &str, error: kube::Error) -> Refusal {
         kube::Error::RustlsTls(_) | kube::Error::TlsRequired => {
             let error =
                 Error::permanent(format!("{doing}: the certificates of the kubeconfig cannot be used"));
-            Refusal::Failed(error.help("check `certificate-authority-data` and the client certificate"))
+            Refusal::Failed(error.help("check `certificate-authority-data` and the client certificate, which has to be one of X.509 v3"))
         }
         kube::Error::HyperError(error) => Refusal::Failed(unanswered(doing, &error)),
         kube::Error::Service(error) => Refusal::Failed(unanswered(doing, &*error)),
@@ -134,6 +137,10 @@ pub(super) fn of_status(doing: &str, status: &Status, header: Option<Duration>, 
         (403, _) if causes.is_empty() && said.contains(" cannot ") => Refusal::Failed(
             Error::permanent(message).help("give the account of the kubeconfig this permission with a Role and a binding"),
         ),
+        (403, _) if causes.iter().any(|cause| cause.reason == "NamespaceTerminating") => {
+            let error = Error::permanent(message);
+            Refusal::Ending(error.help("its namespace is being deleted: wait until it is gone, and run this again"))
+        }
         (403, _) => Refusal::Failed(Error::permanent(message).help("the cluster's own rules refuse it")),
         (400, _) if said.ends_with(" does not support dry run") => Refusal::Unrehearsed(Error::permanent(message)),
         (422 | 400, _) => Refusal::Failed(Error::permanent(message).help("the object cannot be as it is written")),
@@ -192,6 +199,7 @@ impl fmt::Display for Refusal {
             | Refusal::Owned(error)
             | Refusal::Later(error)
             | Refusal::Unrehearsed(error)
+            | Refusal::Ending(error)
             | Refusal::Failed(error) => error.fmt(f),
         }
     }
@@ -214,6 +222,7 @@ mod tests {
                 Refusal::Owned(_) => "owned",
                 Refusal::Later(_) => "later",
                 Refusal::Unrehearsed(_) => "unrehearsed",
+                Refusal::Ending(_) => "ending",
                 Refusal::Failed(_) => "failed",
             };
             let error = Error::from(refusal);
@@ -280,6 +289,11 @@ mod tests {
         check(denied, "failed", None, "User \"u\" cannot list", "permission");
         let refused = json!({ "code": 403, "reason": "Forbidden", "message": "denied by policy: no" });
         check(refused, "failed", None, "denied by policy", "own rules");
+        let ending = json!({
+            "code": 403, "reason": "Forbidden", "message": "pods \"a\" is forbidden: being terminated",
+            "details": { "causes": [{ "reason": "NamespaceTerminating", "message": "m", "field": "metadata.namespace" }] },
+        });
+        check(ending, "ending", None, "being terminated", "namespace is being deleted");
         let typed = json!({ "code": 500, "message": "failed to create typed patch object (a/b; /v1, Kind=ConfigMap): .data.a: expected string, got 1" });
         check(typed, "failed", None, ".data.a: expected string", "written");
         let unsure = json!({ "code": 400, "reason": "BadRequest", "message": "admission webhook \"a.b\" does not support dry run" });

@@ -59,11 +59,20 @@ pub(super) async fn gone(
         return Err(error.help("see who has to end it first, and run this again"));
     }
     let held = held.join("`, `");
-    let message =
-        format!("{place} is being deleted, and the finalizer `{held}` holds it, still after {waited}");
+    let remains = left.as_ref().map(remains).unwrap_or_default();
+    let message = format!(
+        "{place} is being deleted, and the finalizer `{held}` holds it, still after {waited}{remains}"
+    );
     Err(Error::permanent(message).help(
         "whoever set the finalizer has to finish its work; if that is gone for good, remove the finalizer by hand; then run this again",
     ))
+}
+
+/// What a namespace that is being deleted says of itself: what is left in it, and who holds that.
+fn remains(live: &Json) -> String {
+    let all = live["status"]["conditions"].as_array().into_iter().flatten();
+    let true_ones = all.filter(|one| live["kind"] == "Namespace" && one["status"] == "True");
+    true_ones.map(|one| format!("; {}", text(one, &["message"]).trim_end_matches('.'))).collect()
 }
 
 /// Waits until conditions are true.
@@ -135,5 +144,22 @@ mod tests {
             assert_eq!(is_true(&live, "Ready"), expected, "{live}");
         }
         assert_eq!(told(&live(json!({ "conditions": [one("False", json!(2))] })), "Ready"), "`Ready` (soon)");
+    }
+
+    #[test]
+    fn a_namespace_says_what_remains_in_it() {
+        let condition = |kind: &str, status: &str, message: &str| json!({ "type": kind, "status": status, "message": message });
+        let namespace = json!({
+            "kind": "Namespace", "metadata": { "finalizers": ["a.b/c"] }, "spec": { "finalizers": ["kubernetes"] },
+            "status": { "conditions": [
+                condition("NamespaceContentRemaining", "True", "Some resources are remaining."),
+                condition("NamespaceDeletionContentFailure", "False", "All content successfully deleted"),
+                condition("NamespaceFinalizersRemaining", "True", "Some content has finalizers"),
+            ] },
+        });
+        assert_eq!(remains(&namespace), "; Some resources are remaining; Some content has finalizers");
+        assert_eq!(finalizers(&namespace), ["a.b/c", "kubernetes"]);
+        let other = json!({ "kind": "Volume", "metadata": {}, "spec": { "finalizers": ["x"] }, "status": { "conditions": [condition("Ready", "True", "m")] } });
+        assert_eq!((remains(&other), finalizers(&other).len()), (String::new(), 0));
     }
 }

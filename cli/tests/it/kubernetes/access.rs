@@ -22,8 +22,8 @@ pub(super) fn weak(cluster: &Cluster) -> String {
     filled.unwrap()
 }
 
-/// Lets the account do something in the namespace.
-fn allow(cluster: &Cluster, name: &str, verbs: &[&str]) {
+/// Lets the account that has a token do something in the namespace.
+fn allow(cluster: &Cluster, token: &str, name: &str, verbs: &[&str]) {
     cluster.create(&json!({
         "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role", "metadata": { "name": name },
         "rules": [{ "apiGroups": [""], "resources": ["configmaps"], "verbs": verbs }],
@@ -33,14 +33,32 @@ fn allow(cluster: &Cluster, name: &str, verbs: &[&str]) {
         "roleRef": { "apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": name },
         "subjects": [{ "kind": "ServiceAccount", "name": "weak", "namespace": cluster.namespace }],
     }));
+    // Who decides about that learns of it a moment later.
+    cluster.site.write("kubectl-cache/weak", &config_of(cluster, &json!({ "token": token })).to_string());
+    let path = cluster.site.path().join("kubectl-cache/weak").display().to_string();
+    let may = |verb: &str| {
+        let asked = ["--kubeconfig", &path, "-n", &cluster.namespace, "auth", "can-i", verb, "configmaps"];
+        cluster.kubectl_with(&asked, "").status.success()
+    };
+    let is_so = (0..100).any(|_| {
+        let is_so = verbs.iter().all(|verb| may(verb));
+        std::thread::sleep(std::time::Duration::from_millis(if is_so { 0 } else { 100 }));
+        is_so
+    });
+    assert!(is_so, "{verbs:?}");
+}
+
+/// The kubeconfig of somebody else.
+fn config_of(cluster: &Cluster, user: &Json) -> Json {
+    let view = cluster.kubectl(&["config", "view", "--raw", "--minify", "--flatten", "-o", "json"]);
+    let mut config: Json = serde_json::from_str(&view).unwrap();
+    config["users"][0]["user"] = user.clone();
+    config
 }
 
 /// From now on fleet logs in otherwise, and `kubectl` as before.
 pub(super) fn log_in(cluster: &Cluster, user: &Json) {
-    let view = cluster.kubectl(&["config", "view", "--raw", "--minify", "--flatten", "-o", "json"]);
-    let mut config: Json = serde_json::from_str(&view).unwrap();
-    config["users"][0]["user"] = user.clone();
-    cluster.site.write("kubeconfig-of-fleet", &config.to_string());
+    cluster.site.write("kubeconfig-of-fleet", &config_of(cluster, user).to_string());
     let provider = cluster.site.read("cluster.fleet.hcl");
     cluster.site.write("cluster.fleet.hcl", &provider.replace("\"kubeconfig\"", "\"kubeconfig-of-fleet\""));
 }
@@ -60,20 +78,22 @@ fn a_missing_permission_is_told_with_who_may_not_do_what() {
     };
     check(&["plan"], "get");
     // Whoever may look can plan; what may not be done is told before anything is.
-    allow(&cluster, "looks", &["get"]);
+    allow(&cluster, &token, "looks", &["get"]);
     assert_eq!(cluster.actions(&[]), ["create"]);
+    let told = cluster.fleet(&["plan"]);
+    assert!(told.stderr.contains("is not rehearsed"), "{}{}", told.stdout, told.stderr);
     check(&["apply", "--auto-approve"], "patch");
     assert_eq!(cluster.object("configmap", "a"), None);
     // An object that is not there is made with another permission.
-    allow(&cluster, "patches", &["patch"]);
+    allow(&cluster, &token, "patches", &["patch"]);
     check(&["apply", "--auto-approve"], "create");
-    allow(&cluster, "makes", &["create"]);
+    allow(&cluster, &token, "makes", &["create"]);
     cluster.run("apply").ok();
     cluster.check_converged();
     check(&["destroy", "--auto-approve"], "delete");
     assert!(cluster.object("configmap", "a").is_some(), "and it is not forgotten");
     // Whoever may not watch looks more often.
-    allow(&cluster, "deletes", &["delete"]);
+    allow(&cluster, &token, "deletes", &["delete"]);
     cluster.run("destroy").ok();
     assert_eq!(cluster.object("configmap", "a"), None);
 }
@@ -91,7 +111,7 @@ fn a_token_that_is_good_no_more_is_told() {
 fn a_program_logs_in() {
     let cluster = Cluster::new(MAP);
     let token = weak(&cluster);
-    allow(&cluster, "all", &["get", "patch", "create", "delete", "watch"]);
+    allow(&cluster, &token, "all", &["get", "patch", "create", "delete", "watch"]);
     let credential = json!({
         "apiVersion": "client.authentication.k8s.io/v1", "kind": "ExecCredential", "status": { "token": token },
     });

@@ -77,6 +77,24 @@ fn a_node_identity_is_an_account_with_a_token_and_a_role() {
     let label = || cluster.patch("secret", &token, r#"{"metadata":{"labels":{"team":null}}}"#);
     check_drift(&cluster, "labels of the token", label, &["labels"]);
     check_drift(&cluster, "another is bound", bind, &["cluster_role"]);
+    // A binding of that name that is for others, too, is theirs: it stays.
+    let others = json!({ "subjects": [
+        { "kind": "ServiceAccount", "name": name, "namespace": name },
+        { "kind": "ServiceAccount", "name": "other", "namespace": name },
+    ] });
+    cluster.patch("clusterrolebinding", &name, &others.to_string());
+    cluster.run("destroy").ok();
+    assert!(cluster.object("clusterrolebinding", &name).is_some());
+    assert_eq!(cluster.object("serviceaccount", &name), None);
+    cluster.kubectl(&["delete", "clusterrolebinding", &name]);
+    // A role that is not there is told.
+    cluster.configure(
+        &text.replace(&format!("cluster_role = \"{name}\""), "cluster_role = \"not-there-at-all\""),
+    );
+    let told = cluster.fleet(&["plan"]);
+    assert!(told.stderr.contains("no ClusterRole `not-there-at-all`"), "{}{}", told.stdout, told.stderr);
+    cluster.configure(&text);
+    cluster.run("apply").ok();
     // Another role takes another binding, which the same account has.
     cluster.configure(&text.replace(&format!("cluster_role = \"{name}\""), "cluster_role = \"view\""));
     assert_eq!(cluster.changes(), ["cluster_role"]);
@@ -174,10 +192,11 @@ fn a_capi_connection_is_usable_and_complete() {
     let token = kubeconfig["users"][0]["user"]["token"].as_str().unwrap();
     check_secret(&cluster, &[token]);
     // With it, Nodes can be seen and the server can be probed, from where fleet is.
-    let here =
-        cluster.kubectl(&["config", "view", "--minify", "-o", "jsonpath={.clusters[0].cluster.server}"]);
-    let given = decoded(&secret, "value").replace(server, here.trim());
-    cluster.site.write("kubectl-cache/given", &given);
+    let here = cluster.kubectl(&["config", "view", "--raw", "--minify", "--flatten", "-o", "json"]);
+    let here: Json = serde_json::from_str(&here).unwrap();
+    let mut given = kubeconfig.clone();
+    given["clusters"][0]["cluster"] = here["clusters"][0]["cluster"].clone();
+    cluster.site.write("kubectl-cache/given", &given.to_string());
     let path = cluster.site.path().join("kubectl-cache/given").display().to_string();
     for words in [["get", "--raw", "/"], ["get", "--raw", "/api/v1/nodes"]] {
         let words: Vec<&str> = ["--kubeconfig", &path].iter().chain(&words).copied().collect();

@@ -172,7 +172,7 @@ fn every_kind_is_applied_seen_patched_and_deleted() {
         let applied = cluster.kubectl_with(&apply, &object.to_string());
         assert!(text(&applied.stdout).contains("serverside-applied"), "{kind}: {}", text(&applied.stderr));
         within(&["patch", &full, name, "--type=merge", "-p", r#"{"metadata":{"labels":{"seen":"yes"}}}"#]);
-        assert!(within(&["get", &full, "-l", "seen=yes"]).contains(name), "{kind}");
+        assert!(within(&["get", &full, "-l", "seen=yes", "-o", "name"]).contains(name), "{kind}");
         let live: Json = serde_json::from_str(&within(&["get", &full, name, "-o", "json"])).unwrap();
         assert_eq!((&live["kind"], &live["apiVersion"]), (&object["kind"], &object["apiVersion"]));
         assert_eq!(live["metadata"]["labels"]["seen"], "yes", "{kind}");

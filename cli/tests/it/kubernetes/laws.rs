@@ -63,22 +63,43 @@ pub(super) fn everything(cluster: &Cluster) -> BTreeMap<String, String> {
     let name = &*cluster.namespace;
     let mut all = BTreeMap::new();
     for words in [
-        ["-n", name, "get", WITHIN, "-o", "json"],
-        ["-n", name, "get", "clusterroles,clusterrolebindings,nodes", "-o", "json"],
-        ["-n", "kube-system", "get", "secrets", "-o", "json"],
-        ["-n", "kube-node-lease", "get", "leases", "-o", "json"],
+        ["-n", name, "get", WITHIN, "-o", "json", "--show-managed-fields"],
+        ["-n", name, "get", "clusterroles,clusterrolebindings,nodes", "-o", "json", "--show-managed-fields"],
+        ["-n", "kube-system", "get", "secrets", "-o", "json", "--show-managed-fields"],
+        ["-n", "kube-node-lease", "get", "leases", "-o", "json", "--show-managed-fields"],
     ] {
         let list: Json = serde_json::from_str(&cluster.kubectl(&words)).unwrap();
         for object in list["items"].as_array().unwrap() {
             let (kind, metadata) = (object["kind"].as_str().unwrap(), &object["metadata"]);
             let called = metadata["name"].as_str().unwrap();
             if metadata.to_string().contains(name) && !THEIRS.contains(&called) {
-                let version = metadata["resourceVersion"].as_str().unwrap();
-                all.insert(format!("{kind} {called}"), version.to_owned());
+                all.insert(format!("{kind} {called}"), version(object));
             }
         }
     }
     all
+}
+
+/// What tells whether we changed an object. Nodes and pods are changed by whoever keeps them, at any time: of these, it is
+/// what we or their users could have done.
+fn version(object: &Json) -> String {
+    let metadata = &object["metadata"];
+    if !matches!(object["kind"].as_str(), Some("Node" | "Pod")) {
+        return metadata["resourceVersion"].as_str().unwrap().to_owned();
+    }
+    let entries = metadata["managedFields"].as_array().into_iter().flatten();
+    let ours: Vec<&Json> = entries.filter(|entry| entry["manager"] == "fleet").collect();
+    let spec = &object["spec"];
+    serde_json::json!([
+        metadata["uid"],
+        metadata["labels"],
+        metadata["finalizers"],
+        metadata["deletionTimestamp"],
+        spec["providerID"],
+        spec["unschedulable"],
+        ours,
+    ])
+    .to_string()
 }
 
 /// Apply, nothing to do, found again without a state, destroy, nothing left to do; a plan changes nothing, and nothing of it is

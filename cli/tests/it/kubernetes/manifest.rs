@@ -274,6 +274,64 @@ fn what_cannot_be_is_refused_with_the_reason() {
     }
 }
 
+fn pod(more: &str) -> String {
+    format!(
+        "resource \"kubernetes_manifest\" \"pod\" {{\n{more}  manifest = {{\n    apiVersion = \"v1\"\n    kind = \"Pod\"\n    \
+         metadata = {{ name = \"one\" }}\n    spec = {{\n      serviceAccountName = \"runs-it\"\n      \
+         automountServiceAccountToken = false\n      containers = [{{ name = \"c\", image = \"example.com/c\" }}]\n    }}\n  }}\n}}\n"
+    )
+}
+
+#[test]
+fn what_the_cluster_does_not_let_in_is_said_in_the_plan_and_nothing_is_made() {
+    let cluster = Cluster::new("");
+    let service = "resource \"kubernetes_manifest\" \"web\" {\n  manifest = {\n    apiVersion = \"v1\"\n    kind = \"Service\"\n    \
+                   metadata = { name = \"web\" }\n    spec = { ports = [{ name = \"http\", port = 70000 }] }\n  }\n}\n";
+    for (text, kind, name, expected) in [
+        (pod(""), "pod", "one", "error looking up service account"),
+        (service.to_owned(), "service", "web", "spec.ports[0].port"),
+    ] {
+        cluster.configure(&text);
+        for words in [&["plan"][..], &["apply", "--auto-approve"]] {
+            let complaint = cluster.fleet(words).complaint();
+            assert!(complaint.contains("would be refused") && complaint.contains(expected), "{complaint}");
+        }
+        assert_eq!(cluster.object(kind, name), None);
+    }
+}
+
+#[test]
+fn what_an_earlier_step_makes_possible_is_no_reason_to_refuse_the_plan() {
+    let account = "resource \"kubernetes_manifest\" \"account\" {\n  manifest = {\n    apiVersion = \"v1\"\n    kind = \"ServiceAccount\"\n    \
+                   metadata = { name = \"runs-it\" }\n  }\n}\n";
+    let cluster = Cluster::new("");
+    cluster.configure(&format!("{account}\n{}", pod("  depends_on = [kubernetes_manifest.account]\n")));
+    let told = cluster.fleet(&["plan"]);
+    assert!(told.stderr.contains("would be refused as things are"), "{}{}", told.stdout, told.stderr);
+    cluster.run("apply").ok();
+    assert!(cluster.object("pod", "one").is_some());
+    cluster.run("destroy").ok();
+    assert_eq!(cluster.object("pod", "one"), None);
+}
+
+#[test]
+fn a_namespace_that_cannot_go_says_who_holds_it() {
+    let cluster = Cluster::new("");
+    cluster.create(&json!({
+        "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": "held", "finalizers": ["example.com/hold"] },
+    }));
+    let text = format!(
+        "resource \"kubernetes_manifest\" \"space\" {{\n  timeout = \"3s\"\n  manifest = {{\n    apiVersion = \"v1\"\n    \
+         kind = \"Namespace\"\n    metadata = {{ name = \"{0}\", labels = {{ team = \"ci\" }} }}\n  }}\n}}\n",
+        cluster.namespace
+    );
+    cluster.configure(&text);
+    cluster.run("apply").ok();
+    let complaint = cluster.run("destroy").complaint();
+    assert!(complaint.contains("the finalizer `kubernetes` holds it"), "{complaint}");
+    cluster.patch("configmap", "held", r#"{"metadata":{"finalizers":null}}"#);
+}
+
 #[test]
 fn a_secret_is_nowhere_but_in_the_cluster() {
     const SECRET: &str = "correct-horse-battery-staple";

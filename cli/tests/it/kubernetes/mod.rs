@@ -24,7 +24,7 @@ use fleet_lab::clock::Pace;
 use fleet_lab::{Lab, Options};
 use serde_json::{Value as Json, json};
 
-use crate::laws::search::Search;
+use crate::laws::search::{SHORTEST, Search};
 use crate::support::{Ran, Site, providers};
 use tokens::Tokens;
 
@@ -48,7 +48,7 @@ impl Cluster {
     /// With this configuration, beside that of the provider.
     pub(crate) fn new(text: &str) -> Cluster {
         let Some(path) = std::env::var_os("FLEET_TEST_KUBECONFIG") else { return Cluster::in_lab(text) };
-        let mut cluster = Cluster::at(&std::fs::read_to_string(path).unwrap(), None);
+        let mut cluster = Cluster::at(&whole_kubeconfig(Path::new(&path)), None);
         cluster.tokens = Some(Tokens::fill(&cluster));
         cluster.configure(text);
         cluster
@@ -87,6 +87,8 @@ impl Cluster {
         let user = &view["users"][0]["user"];
         let secrets: Vec<&str> =
             ["token", "password", "client-key-data"].iter().filter_map(|name| user[name].as_str()).collect();
+        // What is too short would be found by chance.
+        let secrets: Vec<&str> = secrets.into_iter().filter(|secret| secret.len() >= SHORTEST).collect();
         Search::new(&secrets)
     }
 
@@ -195,6 +197,33 @@ impl Cluster {
     }
 }
 
+/// A kubeconfig that can lie anywhere: what it names as files is in it, or named with its whole path. A relative path starts
+/// where the tests were called, or at the root of the workspace.
+fn whole_kubeconfig(path: &Path) -> String {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let starts = std::env::var_os("PWD").map(PathBuf::from).into_iter().chain([root]);
+    let found = starts.map(|start| start.join(path)).find(|path| path.exists());
+    let found = found.unwrap_or_else(|| panic!("FLEET_TEST_KUBECONFIG: {} is not there", path.display()));
+    let found = found.canonicalize().unwrap();
+    let ran =
+        kubectl(&found, &std::env::temp_dir(), &["config", "view", "--raw", "--flatten", "-o", "json"], "");
+    assert!(ran.status.success(), "{}", text(&ran.stderr));
+    let mut config: Json = serde_json::from_slice(&ran.stdout).unwrap();
+    let directory = found.parent().unwrap();
+    for user in config["users"].as_array_mut().into_iter().flatten() {
+        let user = &mut user["user"];
+        // These are run or read again and again, and stay files.
+        for pointer in ["/tokenFile", "/exec/command"] {
+            let Some(named) = user.pointer_mut(pointer) else { continue };
+            let file = named.as_str().unwrap_or_default().to_owned();
+            if pointer == "/tokenFile" || file.contains('/') {
+                *named = json!(directory.join(file));
+            }
+        }
+    }
+    config.to_string()
+}
+
 /// Runs `kubectl`, which keeps what it learns in a directory.
 fn kubectl(kubeconfig: &Path, cache: &Path, words: &[&str], input: &str) -> Output {
     use std::io::Write as _;
@@ -232,12 +261,54 @@ impl Drop for Cluster {
         for words in [
             &["-n", name, "delete", "pods", "--all", "--force", "--grace-period=0", "--wait=false"][..],
             &["-n", name, "delete", within, "--all", "--wait=false"],
-            &["delete", "clusterrolebinding,clusterrole,node", name, "--ignore-not-found", "--wait=false"],
             &["-n", "kube-system", "delete", "secrets", "-l", &selector, "--wait=false"],
             &["delete", "namespace", name, "--wait=false"],
         ] {
             self.kubectl_with(words, "");
         }
+        self.let_go(&["-n", name], "pods,configmaps");
+        for spanning in self.names(&[], "clusterrolebindings,clusterroles,nodes") {
+            if spanning.contains(name) {
+                self.kubectl_with(&["delete", &spanning, "--ignore-not-found", "--wait=false"], "");
+            }
+        }
+        self.finish_namespace();
+    }
+}
+
+/// How long a cluster has to take a namespace away by itself.
+const LOOKS: usize = 10;
+
+impl Cluster {
+    /// The objects of some kinds, as `kubectl` names them.
+    fn names(&self, place: &[&str], kinds: &str) -> Vec<String> {
+        let words: Vec<&str> = place.iter().copied().chain(["get", kinds, "-o", "name"]).collect();
+        text(&self.kubectl_with(&words, "").stdout).lines().map(str::to_owned).collect()
+    }
+
+    /// What a test that failed still holds goes, too.
+    fn let_go(&self, place: &[&str], kinds: &str) {
+        for name in self.names(place, kinds) {
+            let patch = ["patch", &*name, "--type=merge", "-p", r#"{"metadata":{"finalizers":null}}"#];
+            let words: Vec<&str> = place.iter().copied().chain(patch).collect();
+            self.kubectl_with(&words, "");
+        }
+    }
+
+    /// In a bare cluster, nobody finishes a namespace that is being deleted.
+    fn finish_namespace(&self) {
+        let name = &*self.namespace;
+        for _ in 0..LOOKS {
+            std::thread::sleep(std::time::Duration::from_millis(500));
+            if self.names(&[], "namespaces").iter().all(|found| *found != format!("namespace/{name}")) {
+                return;
+            }
+        }
+        let left = self.kubectl_with(&["get", "namespace", name, "-o", "json"], "");
+        let Ok(mut left) = serde_json::from_slice::<Json>(&left.stdout) else { return };
+        left["spec"]["finalizers"] = json!([]);
+        let path = format!("/api/v1/namespaces/{name}/finalize");
+        self.kubectl_with(&["replace", "--raw", &path, "-f", "-"], &left.to_string());
     }
 }
 

@@ -100,11 +100,15 @@ impl Here {
         let Some(token) = given.as_ref().and_then(|given| given["status"]["token"].as_str()) else { return };
         let view = self.json(&["config", "view", "--raw", "--minify", "--flatten", "-o", "json"], "");
         let view = view.unwrap_or_default();
-        let authority = view["clusters"][0]["cluster"]["certificate-authority-data"].clone();
+        let authority = view["clusters"][0]["cluster"]["certificate-authority-data"].as_str();
         let (encoded, namespace) = (BASE64_STANDARD.encode(token), BASE64_STANDARD.encode(&self.namespace));
         let mut whole = secret.clone();
         whole["metadata"]["annotations"]["kubernetes.io/service-account.uid"] = json!(uid(&found));
-        whole["data"] = json!({ "token": encoded, "ca.crt": authority, "namespace": namespace });
+        whole["data"] = json!({ "token": encoded, "namespace": namespace });
+        // A cluster that is believed without proof has none.
+        if let Some(authority) = authority {
+            whole["data"]["ca.crt"] = json!(authority);
+        }
         // If somebody was faster, there is nothing left to do, or it is done in the next round.
         let words = ["replace", "--validate=false", "-f", "-"];
         kubectl(&self.kubeconfig, &self.cache, &words, &whole.to_string());

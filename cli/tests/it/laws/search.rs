@@ -17,7 +17,7 @@ const COMPONENT: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b')');
 
 /// What is shorter would be found by chance.
-const SHORTEST: usize = 10;
+pub(crate) const SHORTEST: usize = 10;
 
 /// What is found, and how it is written there.
 pub(crate) type Found = (String, &'static str);

@@ -138,7 +138,9 @@ impl Sudo {
                 Ok(Ended { status: Some(0), .. }) => Ok(()),
                 Ok(Ended { status: None, complaint }) => Err(untold(&because(&complaint))),
                 Ok(Ended { status: Some(_), complaint }) => Err(refused(&complaint).help(
-                    "see that the password is right and that the user may use `sudo`; it is not tried again in this run",
+                    "see that the password is right and that the user may use `sudo`; it is not tried again in this run. After several \
+                     wrong ones macOS locks the account, and refuses the right one without a reason: wait some minutes in which nobody \
+                     tries, or restart it",
                 )),
             });
         }

@@ -32,7 +32,7 @@ pub(super) async fn rehearse(
             let reader = readers.reader(&step.record.session, &settings).await.ok()?;
             let error = reader.rehearse(&step.record.kind, wish).await.err()?;
             let (severity, summary, why) = match (error.weight, waits) {
-                (Weight::Perhaps, _) => (Severity::Warning, "is not rehearsed", ""),
+                (Weight::Perhaps, _) => (Severity::Warning, "may turn out otherwise", ""),
                 (Weight::Now, true) => (
                     Severity::Warning,
                     "would be refused as things are",

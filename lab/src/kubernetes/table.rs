@@ -4,8 +4,11 @@ use serde_json::{Value, json};
 
 use super::route::Call;
 
+/// Its heading, and what stands in it for an object.
+type Column = (&'static str, fn(&Value) -> String);
+
 /// The columns, and where in an event they come from.
-const EVENT: &[(&str, fn(&Value) -> String)] = &[
+const EVENT: &[Column] = &[
     ("Last Seen", |event| said(&event["lastTimestamp"])),
     ("Type", |event| said(&event["type"])),
     ("Reason", |event| said(&event["reason"])),
@@ -25,7 +28,7 @@ pub(super) fn of(call: &Call, accept: &str, list: &Value) -> Option<Value> {
     if call.verb != "list" || call.kind.kind != "Event" || !accept.contains("as=Table") {
         return None;
     }
-    let column = |(name, _): &(&str, fn(&Value) -> String)| json!({ "name": name, "type": "string", "format": "", "description": "", "priority": 0 });
+    let column = |(name, _): &Column| json!({ "name": name, "type": "string", "format": "", "description": "", "priority": 0 });
     let row = |event: &Value| {
         let cells: Vec<String> = EVENT.iter().map(|(_, cell)| cell(event)).collect();
         let object = json!({

@@ -92,7 +92,7 @@ fn a_node_identity_is_an_account_with_a_token_and_a_role() {
         &text.replace(&format!("cluster_role = \"{name}\""), "cluster_role = \"not-there-at-all\""),
     );
     let told = cluster.fleet(&["plan"]);
-    assert!(told.stderr.contains("no ClusterRole `not-there-at-all`"), "{}{}", told.stdout, told.stderr);
+    assert!(told.stdout.contains("no ClusterRole `not-there-at-all`"), "{}{}", told.stdout, told.stderr);
     cluster.configure(&text);
     cluster.run("apply").ok();
     // Another role takes another binding, which the same account has.

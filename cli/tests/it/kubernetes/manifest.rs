@@ -307,7 +307,7 @@ fn what_an_earlier_step_makes_possible_is_no_reason_to_refuse_the_plan() {
     let cluster = Cluster::new("");
     cluster.configure(&format!("{account}\n{}", pod("  depends_on = [kubernetes_manifest.account]\n")));
     let told = cluster.fleet(&["plan"]);
-    assert!(told.stderr.contains("would be refused as things are"), "{}{}", told.stdout, told.stderr);
+    assert!(told.stdout.contains("would be refused as things are"), "{}{}", told.stdout, told.stderr);
     cluster.run("apply").ok();
     assert!(cluster.object("pod", "one").is_some());
     cluster.run("destroy").ok();

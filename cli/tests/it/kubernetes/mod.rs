@@ -28,8 +28,8 @@ use crate::laws::search::{SHORTEST, Search};
 use crate::support::{Ran, Site, providers};
 use tokens::Tokens;
 
-/// The known bad state that is found in a cluster.
-pub(crate) const FOUND_THERE: &str = "pods-held-by-a-lost-agent";
+/// The known bad states that are found in a cluster.
+pub(crate) const FOUND_THERE: [&str; 2] = ["node-not-ready", "pods-held-by-a-lost-agent"];
 
 /// A cluster with a namespace of its own for a test, and a directory with a configuration for it.
 pub(crate) struct Cluster {

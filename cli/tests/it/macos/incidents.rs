@@ -151,6 +151,10 @@ impl Scenario {
             check_fails(&place.fleet(&["apply", "--auto-approve"]), words);
             place.site().write("sudo", PASSWORD);
         }
+        if let Some(seconds) = self.key("waits") {
+            let minis = place.minis();
+            minis.wait(minis.clock.advance(Duration::from_secs(seconds.parse().unwrap())));
+        }
         let before = registrations(place);
         place.apply();
         place.check_converged("healed");
@@ -351,6 +355,7 @@ incidents! {
     expired_tailscale_key,
     hand_edited_property_list,
     kubelet_flag_lost,
+    locked_account,
     logged_out_of_tailnet,
     loginwindow_gone,
     lost_lease,

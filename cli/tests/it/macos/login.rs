@@ -140,7 +140,13 @@ const CASES: &[Case] = &[
             ("networksetup -deleteVLAN pn en0 1234", "create"),
             ("networksetup -deleteVLAN pn en0 1234; networksetup -createVLAN pn en0 7", "update dhcp tag"),
             ("networksetup -deleteVLAN pn en0 1234; networksetup -createVLAN pn en0 1234", "update dhcp"),
+            ("lab-disturb lose-lease pn", "update trouble"),
         ],
+    ),
+    (
+        "macos_vlan",
+        "name = \"pn\"\n  tag = 1234\n  dhcp = false",
+        &[("networksetup -setdhcp 'pn Configuration'", "update dhcp")],
     ),
     (
         "macos_apfs_volume",

@@ -33,16 +33,19 @@ pub(super) fn reboot(call: &mut Call) -> Outcome {
     Ok(Done::Exit(0))
 }
 
-/// `lab-disturb backlog|hang-up|dhcp-name NAME|lose-lease VLAN`: lets something happen to this Mac.
+/// `lab-disturb backlog|hang-up|dhcp-name NAME|lose-lease VLAN|wrong-passwords COUNT`: lets something happen to this Mac.
 pub(super) fn disturb(call: &mut Call) -> Outcome {
     let words = call.texts();
     let disturbance = match words.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["backlog"] => Disturbance::FillBacklog,
         ["hang-up"] => Disturbance::HangUp,
         ["lose-lease", vlan] => return super::vlan::lose_lease(call, vlan),
+        ["wrong-passwords", count] => return super::sudo::guess(call, count),
         ["dhcp-name", name] => Disturbance::DhcpName(name.to_owned()),
         _ => {
-            return Err(call.failure("`backlog`, `hang-up`, `dhcp-name NAME` or `lose-lease VLAN` is needed"));
+            let known =
+                "`backlog`, `hang-up`, `dhcp-name NAME`, `lose-lease VLAN` or `wrong-passwords COUNT`";
+            return Err(call.failure(&format!("{known} is needed")));
         }
     };
     call.mac.disturb(disturbance).map_err(|failed| call.failure(&failed.to_string()))?;

@@ -331,6 +331,16 @@ fn line(call: &mut Call) -> Option<Vec<u8>> {
     }
 }
 
+/// Somebody guesses the password, so many times.
+pub(super) fn guess(call: &mut Call, count: &str) -> Outcome {
+    let Ok(count) = count.parse::<u32>() else { return Err(call.failure("a number is needed")) };
+    let now = call.mac.clock().time();
+    if let Some(live) = &mut *call.mac.live() {
+        (0..count).for_each(|_| live.login.tally.feed(now));
+    }
+    Ok(Done::Exit(0))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -45,5 +45,6 @@ async fn what_nobody_does_can_be_let_happen_from_within() {
     let mac = world.free_mac(1).await;
     assert_eq!(world.run(&mac, "lab-disturb dhcp-name dhcp-7 && hostname").await.out, "dhcp-7\n");
     let wrong = world.run(&mac, "lab-disturb rain").await;
-    assert_eq!(wrong.err, "lab-disturb: `backlog`, `hang-up` or `dhcp-name NAME` is needed\n");
+    let known = "`backlog`, `hang-up`, `dhcp-name NAME`, `lose-lease VLAN` or `wrong-passwords COUNT`";
+    assert_eq!(wrong.err, format!("lab-disturb: {known} is needed\n"));
 }

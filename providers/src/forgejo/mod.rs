@@ -1,7 +1,7 @@
 //! Provider `forgejo`: runners of Forgejo Actions, as Forgejo knows them.
 //!
 //! 1. [`settings`]: as whom Forgejo is asked; [`client`]: the two sides of its API; [`scope`]: where runners belong
-//! 2. [`record`]: a runner as Forgejo knows it. What is the same for other services of CI is in [`registrar`](crate::registrar)
+//! 2. [`record`]: a runner as Forgejo knows it. What is the same for other services of CI is in [`registrar`]
 
 use std::collections::BTreeMap;
 

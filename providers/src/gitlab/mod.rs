@@ -1,7 +1,7 @@
 //! Provider `gitlab`: runners of GitLab CI, as GitLab knows them.
 //!
 //! 1. [`settings`]: as whom GitLab is asked; [`client`]: the two sides of its API; [`scope`]: where runners belong
-//! 2. [`record`]: a runner as GitLab knows it. What is the same for other services of CI is in [`registrar`](crate::registrar)
+//! 2. [`record`]: a runner as GitLab knows it. What is the same for other services of CI is in [`registrar`]
 
 use std::collections::BTreeMap;
 

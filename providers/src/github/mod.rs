@@ -11,7 +11,7 @@ use std::fmt;
 use fleet_engine::host::reach::Secret;
 use fleet_engine::host::{HostThing, OnHost};
 use fleet_engine::kind::{Data, Kind, Of};
-use fleet_engine::provider::{Provider, Standing};
+use fleet_engine::provider::{Issued, Provider, Standing};
 use fleet_engine::resource::Error;
 use fleet_engine::schema::Requests;
 
@@ -29,7 +29,7 @@ mod tests;
 pub use client::{Acting, Looking};
 pub use settings::{Account, Settings};
 
-use crate::registrar::{Prepared, Registrar};
+use crate::registrar::{Prepared, Registrar, take_back};
 use client::Purpose;
 use scope::Scope;
 
@@ -79,6 +79,16 @@ impl Provider for Github {
         match wanted {
             Wanted::Token(purpose) => github.token(url, purpose).await,
             Wanted::Configuration(wish) => github.prepare(url, &wish).await,
+        }
+    }
+
+    async fn withdraw(&self, settings: Settings, issued: Issued<'_>) -> Result<(), Error> {
+        match requested(issued.request).map_err(Error::permanent)? {
+            (Wanted::Configuration(wish), url) if !issued.is_used => {
+                take_back(&self.connect(settings)?, url, &wish.name).await
+            }
+            // A token ends by itself, and an agent has what came to use.
+            _ => Ok(()),
         }
     }
 

@@ -12,7 +12,7 @@ use std::fmt;
 use fleet_engine::host::reach::Secret;
 use fleet_engine::host::{HostThing, OnHost};
 use fleet_engine::kind::{Kind, Of};
-use fleet_engine::provider::{Provider, Standing};
+use fleet_engine::provider::{Issued, Provider, Standing};
 use fleet_engine::resource::Error;
 use fleet_engine::schema::Requests;
 
@@ -81,8 +81,8 @@ impl Provider for Tailscale {
         auth_key::issue(&self.connect(settings)?, &tags).await.map(Secret)
     }
 
-    async fn withdraw(&self, settings: Settings, issued: &Secret) -> Result<(), Error> {
-        auth_key::withdraw(&self.connect(settings)?, &issued.0).await
+    async fn withdraw(&self, settings: Settings, issued: Issued<'_>) -> Result<(), Error> {
+        auth_key::withdraw(&self.connect(settings)?, &issued.secret.0).await
     }
 
     async fn standing(&self, settings: Settings) -> Result<Option<Standing>, Error> {

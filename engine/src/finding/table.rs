@@ -268,6 +268,14 @@ table! {
         cure: Cure::Apply("it is loaded by `launchctl bootstrap gui/UID`"),
     };
 
+    /// A VLAN has no address.
+    VLAN_WITHOUT_ADDRESS = Known {
+        name: "vlan-without-address",
+        seen: "The VLAN is there and asks for an address by DHCP, and `networksetup -getinfo` shows none.",
+        why: "Its lease ran out, and the network did not answer when the Mac asked for another.",
+        cure: Cure::Apply("it is told once more to ask for one, and the apply waits until it has it"),
+    };
+
     /// Tart is called in a way that runs no VM.
     TART_WRAPPER = Known {
         name: "tart-wrapper",

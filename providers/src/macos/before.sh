@@ -12,7 +12,7 @@ before() {
 
 # Nothing is kept any more.
 forgotten() {
-  rm -f "$B/$1"
+  rm -f "$B/$1" "$B/.$1.new"
   rmdir "$B" 2>/dev/null || :
 }
 

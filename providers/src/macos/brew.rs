@@ -15,6 +15,7 @@ use crate::host::common::{local, named, normal_digest, shared};
 const PROCEDURE: &str = include_str!("brew.sh");
 const PREFIX: &str = "/opt/homebrew";
 const NOTE: &str = "/opt/homebrew/.fleet-brew";
+const SENT: &str = "/opt/.homebrew.fleet-sent";
 /// An installation may take so long.
 const PATIENCE: Duration = Duration::from_secs(1800);
 
@@ -74,6 +75,24 @@ pub(super) struct Brew {
 /// The name of a package without its tap.
 fn bare(package: &str) -> &str {
     package.rsplit('/').next().unwrap_or(package)
+}
+
+/// The newest of some kegs: 1.10 comes after 1.9.
+fn latest(kegs: &[Vec<u8>]) -> Option<String> {
+    let names = kegs.iter().map(|keg| String::from_utf8_lossy(keg).into_owned());
+    names.max_by_key(|name| parts(name))
+}
+
+/// A version as what its order goes by: its numbers, and the words between them.
+fn parts(version: &str) -> Vec<(u64, String)> {
+    let words = version.split(['.', '_', '-', '+']);
+    words
+        .map(|word| {
+            let at = word.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(word.len());
+            let (number, rest) = word.split_at(at);
+            (number.parse().unwrap_or_default(), rest.to_owned())
+        })
+        .collect()
 }
 
 fn tap_directory(tap: &str) -> String {
@@ -145,9 +164,9 @@ impl HostKind for Brew {
         let mut index = || next.next().unwrap_or_default();
         let (mut packages, mut versions) = (Vec::new(), BTreeMap::new());
         for package in &asked.packages {
-            let Some(latest) = reply.names(index())?.and_then(<[Vec<u8>]>::last) else { continue };
+            let Some(latest) = reply.names(index())?.and_then(latest) else { continue };
             packages.push(package.clone());
-            versions.insert(bare(package).to_owned(), String::from_utf8_lossy(latest).into_owned());
+            versions.insert(bare(package).to_owned(), latest);
         }
         let mut there = |names: &[String]| -> Result<Vec<String>, Error> {
             let mut found = Vec::new();
@@ -195,7 +214,8 @@ impl HostKind for Brew {
 
     fn remove(observed: Brew) -> Result<Vec<Step>, Error> {
         let old = [observed.packages.join(" "), observed.taps.join(" "), observed.pins.join(" ")];
-        Ok(vec![procedure(observed.user, Default::default(), old)])
+        let sent = Step::new(Act::RemoveTree { path: SENT.into() }).as_root();
+        Ok(vec![procedure(observed.user, Default::default(), old), sent])
     }
 
     /// What was there before fleet stays, and is not left of it.
@@ -210,15 +230,14 @@ impl HostKind for Brew {
 
 /// Brings Homebrew itself, unless it is there.
 fn bring(archive: LocalFile) -> Vec<Step> {
-    let sent = format!("{PREFIX}.fleet-sent");
     let place = Act::Procedure {
         script: include_str!("brew_bring.sh"),
-        arguments: vec![PREFIX.to_owned(), sent.clone()],
+        arguments: vec![PREFIX.to_owned(), SENT.to_owned()],
         input: Bytes::default(),
     };
     let acts = [
         Act::Directory { path: "/opt".into(), keep: Keep::default() },
-        Act::Unpack { path: sent, archive, strip: 1 },
+        Act::Unpack { path: SENT.into(), archive, strip: 1 },
         place,
     ];
     acts.map(|act| Step::new(act).as_root()).into()
@@ -262,6 +281,22 @@ mod tests {
         refused(|it| it.taps.push("hashicorp".into()), "taps");
         refused(|it| it.pins.push("oras".into()), "pins");
         refused(|it| it.source = Some("a".into()), "source_sha256");
+    }
+
+    #[test]
+    fn the_newest_keg_counts() {
+        let latest = |kegs: &[&str]| {
+            super::latest(&kegs.iter().map(|keg| keg.as_bytes().to_vec()).collect::<Vec<_>>())
+        };
+        for (kegs, newest) in [
+            (&["1.10.0", "1.9.0"][..], "1.10.0"),
+            (&["1.14.2", "1.14.2_1"], "1.14.2_1"),
+            (&["3.9", "3.10a", "3.10"], "3.10a"),
+            (&["2"], "2"),
+        ] {
+            assert_eq!(latest(kegs).as_deref(), Some(newest));
+        }
+        assert_eq!(latest(&[]), None);
     }
 
     #[test]

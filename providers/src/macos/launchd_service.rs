@@ -289,9 +289,11 @@ impl HostKind for Service {
     }
 
     fn remove(observed: Service) -> Result<Vec<Step>, Error> {
-        let arguments = vec![observed.target(), observed.list(), observed.timeout.to_string()];
+        let arguments = vec![observed.target(), observed.timeout.to_string()];
         let script = include_str!("launchd_service_remove.sh");
-        Ok(vec![Step::new(Act::Procedure { script, arguments, input: Bytes::default() }).as_root()])
+        let unload = Act::Procedure { script, arguments, input: Bytes::default() };
+        let acts = [unload, Act::Remove { path: observed.list() }];
+        Ok(acts.map(|act| Step::new(act).as_root()).into())
     }
 }
 

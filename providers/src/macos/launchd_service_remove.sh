@@ -1,8 +1,6 @@
-# Takes a service out of launchd and removes its property list: the target, where the list lies, and for how many seconds it
-# may take.
+# Takes a service out of launchd: the target, and for how many seconds it may take.
 target=$1
-list=$R$2
-patience=$3
+patience=$2
 
 known() { launchctl print "$target" >/dev/null 2>&1; }
 
@@ -18,4 +16,3 @@ if known; then
     n=$((n + 1))
   done
 fi
-rm -f -- "$list"

@@ -244,9 +244,12 @@ impl<'a> Anchor<'a> {
     }
 
     /// Takes all of it away.
-    pub(super) fn disarm<'t>(self, tables: impl Iterator<Item = &'t String>) -> Step {
+    pub(super) fn disarm<'t>(self, tables: impl Iterator<Item = &'t String>) -> Vec<Step> {
         let words = [self.0, &self.label(), &PATIENCE.to_string()].map(str::to_owned);
-        procedure(REMOVE, words.into_iter().chain(tables.cloned()))
+        let mut steps = vec![procedure(REMOVE, words.into_iter().chain(tables.cloned()))];
+        let files = [self.plist_path(), self.script(), self.file()];
+        steps.extend(files.map(|path| Step::new(Act::Remove { path }).as_root()));
+        steps
     }
 }
 

@@ -14,7 +14,8 @@ use super::{no_wish_for_trouble, text_of};
 use crate::cure;
 use crate::host::common::{in_the_way, named, normal_digest};
 
-const PROCEDURE: &str = include_str!("tart.sh");
+const PROCEDURE: &str = concat!(include_str!("tart_vms.sh"), include_str!("tart.sh"));
+const REMOVE: &str = concat!(include_str!("tart_vms.sh"), include_str!("tart_remove.sh"));
 const DIRECTORY: &str = "/usr/local/lib";
 const BUNDLE: &str = "/usr/local/lib/tart.app";
 const SENT: &str = "/usr/local/lib/.tart.app.fleet-sent";
@@ -29,7 +30,7 @@ const UNABLE: &str = "Tart cannot be started";
 /// `/usr/local/bin/tart`, and not by a link: what lets it run VMs is the signature of the bundle. It is made so only when
 /// `tart --version` answers with `version`.
 ///
-/// A bundle is never replaced under VMs that run: the apply waits for `wait` seconds, and fails if they still do.
+/// A bundle is never replaced or removed under VMs that run: the apply waits for `wait` seconds, and fails if they still do.
 ///
 /// ```hcl
 /// pool "static" "desk" {
@@ -59,7 +60,7 @@ pub(super) struct Tart {
     /// not hold what came out of the archive.
     #[fleet(required)]
     source_sha256: Option<String>,
-    /// For how many seconds VMs that run are waited for when the bundle has to be replaced.
+    /// For how many seconds VMs that run are waited for when the bundle has to be replaced or removed.
     #[fleet(default = 0)]
     wait: i64,
     /// What is wrong with it: its wrapper, or that it cannot be started. It is found out and mended, and cannot be wished
@@ -158,15 +159,22 @@ impl HostKind for Tart {
         let arguments = vec![act.to_owned(), self.version, self.wait.to_string()];
         let procedure =
             Act::Procedure { script: cure::procedure(PROCEDURE), arguments, input: Bytes::default() };
-        let all = Duration::from_secs(60 + u64::try_from(self.wait).unwrap_or_default());
-        steps.push(Step { timeout: Some(all), ..Step::new(procedure) });
+        steps.push(Step { timeout: Some(patience(self.wait)), ..Step::new(procedure) });
         Ok(steps.into_iter().map(Step::as_root).collect())
     }
 
-    fn remove(_: Tart) -> Result<Vec<Step>, Error> {
+    fn remove(observed: Tart) -> Result<Vec<Step>, Error> {
+        let arguments = vec![observed.wait.to_string()];
+        let waits = Act::Procedure { script: REMOVE, arguments, input: Bytes::default() };
+        let waits = Step { timeout: Some(patience(observed.wait)), ..Step::new(waits).as_root() };
         let acts = [Act::Remove { path: WRAPPER.into() }, Act::RemoveTree { path: BUNDLE.into() }];
-        Ok(acts.map(|act| Step::new(act).as_root()).into())
+        Ok([waits].into_iter().chain(acts.map(|act| Step::new(act).as_root())).collect())
     }
+}
+
+/// How long what waits for VMs may take.
+fn patience(wait: i64) -> Duration {
+    Duration::from_secs(60 + u64::try_from(wait).unwrap_or_default())
 }
 
 /// What is wrong with the wrapper.

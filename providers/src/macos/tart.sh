@@ -15,19 +15,9 @@ fail() {
   exit 1
 }
 
-# The VMs that run, whoever started them, by their names.
-running() { ps -A -ww -o args= | sed -n 's!^\([^ ]*/\)\{0,1\}tart  *run  *\(.*\)$!\2!p' | tr '\n' ' '; }
-
 if [ "$act" = replace ]; then
   # cure no-swap-under-vms
-  n=0
-  while q=$(running) && [ -n "$q" ]; do
-    if [ "$n" -ge "$patience" ]; then
-      fail "Tart is not replaced while VMs run with it, and these do: ${q% }. Let them end first, or give \`wait\` more seconds"
-    fi
-    sleep 1
-    n=$((n + 1))
-  done
+  q=$(wait_for_vms "$patience") || fail "Tart is not replaced while VMs run with it, and these do: $q. Let them end first, or give \`wait\` more seconds"
   # end no-swap-under-vms
   [ -x "$sent/Contents/MacOS/tart" ] || fail "the archive holds no tart.app with Contents/MacOS/tart in it"
   rm -rf -- "$bundle" || fail "the old bundle cannot be removed"

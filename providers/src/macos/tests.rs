@@ -36,8 +36,10 @@ const PROCEDURES: &[(&str, &str)] = &[
     ("brew", include_str!("brew.sh")),
     ("brew_bring", include_str!("brew_bring.sh")),
     ("signed_binary", include_str!("signed_binary.sh")),
-    ("tart", include_str!("tart.sh")),
-    ("xcode", include_str!("xcode.sh")),
+    ("tart", concat!(include_str!("tart_vms.sh"), include_str!("tart.sh"))),
+    ("tart_remove", concat!(include_str!("tart_vms.sh"), include_str!("tart_remove.sh"))),
+    ("xcode", concat!(include_str!("before.sh"), include_str!("xcode.sh"))),
+    ("xcode_before", concat!(include_str!("before.sh"), include_str!("xcode_before.sh"))),
     (
         "vm_nat",
         concat!("vms=a\nservice=b\nprivate=c\n", include_str!("vm_nat.sh"), include_str!("pf_arm.sh")),

@@ -2,14 +2,16 @@
 
 use fleet_derive::Schema;
 use fleet_engine::attributes::Misfit;
+use fleet_engine::finding::{Finding, Known, table};
 use fleet_engine::host::{Act, Bytes, HostKind, Operand, Output, Probe, Reply, Step, Tool};
 use fleet_engine::resource::{At, Change, Disruption, Edge, Error, Resource, Touch};
 
-use super::succeeded;
+use super::{no_wish_for_trouble, succeeded};
 use crate::cure;
 use crate::host::common::{is_another, named};
 
-/// A VLAN on a Mac, with an address from the network. One that got lost is made again.
+/// A VLAN on a Mac, with an address from the network. One that got lost is made again, and one that lost its address asks
+/// for one again.
 ///
 /// ```hcl
 /// pool "static" "desk" {
@@ -41,11 +43,13 @@ pub(super) struct Vlan {
     /// Whether it asks the network for an address.
     #[fleet(default = true)]
     dhcp: bool,
+    /// What is wrong with it: that it asks for an address and has none. It is found out and mended, and cannot be wished for.
+    trouble: Option<String>,
     /// The device that it is.
     #[fleet(computed, follows = "tag", follows = "parent")]
     device: Option<String>,
     /// The address that the network gave it; null while it has none.
-    #[fleet(computed, follows = "tag", follows = "parent", follows = "dhcp")]
+    #[fleet(computed, follows = "tag", follows = "parent", follows = "dhcp", follows = "trouble")]
     address: Option<String>,
 }
 
@@ -55,16 +59,20 @@ const SETTLES: &str = "3";
 
 impl Resource for Vlan {
     const NAME: &'static str = "macos_vlan";
+    const DETECTS: &'static [&'static Known] = &[&table::VLAN_WITHOUT_ADDRESS];
 
     fn normalize(&mut self) -> Result<(), Misfit> {
         for (name, text) in [("name", &self.name), ("parent", &self.parent)] {
             Operand::new(text.as_str()).map_err(|misfit| Misfit { attribute: name.into(), ..misfit })?;
         }
-        if (1..=4094).contains(&self.tag) {
-            Ok(())
-        } else {
-            Err(Misfit::new("tag", "1 to 4094 are possible"))
+        if !(1..=4094).contains(&self.tag) {
+            return Err(Misfit::new("tag", "1 to 4094 are possible"));
         }
+        no_wish_for_trouble(self.trouble.as_ref())
+    }
+
+    fn findings(&self) -> Vec<Finding> {
+        self.trouble.iter().map(|trouble| table::VLAN_WITHOUT_ADDRESS.seen_by(trouble)).collect()
     }
 
     fn disrupts(touch: Touch<'_>) -> Disruption {
@@ -98,8 +106,9 @@ impl HostKind for Vlan {
         let Some(found) = found.filter(|_| !is_another(at, |a, b| a.name == b.name)) else { return Ok(None) };
         let service = [reply.output(1)?, reply.output(2)?].into_iter().find(|output| output.status == 0);
         let (dhcp, address) = service.map(service_of).unwrap_or_default();
-        // Whoever does not wish for it lets it be.
-        Ok(Some(Vlan { dhcp: dhcp && asked.dhcp, address, ..found }))
+        let lacks_one = dhcp && asked.dhcp && address.is_none() && cure::is_there("see-address");
+        let trouble = lacks_one.then(|| "it asks the network for an address, and has no address".to_owned());
+        Ok(Some(Vlan { dhcp, trouble, address, ..found }))
     }
 
     fn steps(self, change: Change<Vlan>) -> Result<Vec<Step>, Error> {
@@ -109,7 +118,8 @@ impl HostKind for Vlan {
         };
         let wish = [self.name, self.parent, self.tag.to_string(), self.dhcp.to_string()];
         let arguments = wish.into_iter().chain([parent, tag, SETTLES.to_owned()]).collect();
-        Ok(vec![Step::new(Act::Procedure { script: APPLY, arguments, input: Bytes::default() }).as_root()])
+        let script = cure::procedure(APPLY);
+        Ok(vec![Step::new(Act::Procedure { script, arguments, input: Bytes::default() }).as_root()])
     }
 
     fn remove(observed: Vlan) -> Result<Vec<Step>, Error> {
@@ -129,7 +139,8 @@ fn listed_vlans(listed: &str) -> Vec<Vlan> {
         match (key.trim(), all.last_mut()) {
             ("VLAN User Defined Name", _) => {
                 let (parent, dhcp) = (String::new(), false);
-                all.push(Vlan { name: value, tag: 0, parent, dhcp, device: None, address: None });
+                let (trouble, device, address) = (None, None, None);
+                all.push(Vlan { name: value, tag: 0, parent, dhcp, trouble, device, address });
             }
             ("Parent Device", Some(vlan)) => vlan.parent = value,
             ("Device (\"Hardware\" Port)", Some(vlan)) => vlan.device = Some(value),

@@ -11,7 +11,8 @@ use super::{no_wish_for_trouble, text_of};
 use crate::cure;
 use crate::host::common::{check_path, named, regular};
 
-const PROCEDURE: &str = include_str!("xcode.sh");
+const PROCEDURE: &str = concat!(include_str!("before.sh"), include_str!("xcode.sh"));
+const REMOVE: &str = concat!(include_str!("before.sh"), include_str!("xcode_before.sh"));
 const DEVELOPER: &str = "Contents/Developer";
 
 /// An Xcode that is there, selected, and whose licence is accepted.
@@ -19,7 +20,7 @@ const DEVELOPER: &str = "Contents/Developer";
 /// Xcode itself cannot be installed by fleet: Apple gives it only to people. Where it is missing, the plan says so, and what
 /// to order.
 ///
-/// When it is removed, no Xcode is selected any more. The licence stays accepted, as what somebody has agreed to does.
+/// When it is removed, what was selected before is selected again. The licence stays accepted, as what somebody has agreed to does.
 ///
 /// ```hcl
 /// pool "static" "desk" {
@@ -112,13 +113,9 @@ impl HostKind for Xcode {
         Ok(vec![Step::new(Act::Procedure { script, arguments, input: Bytes::default() }).as_root()])
     }
 
-    fn remove(observed: Xcode) -> Result<Vec<Step>, Error> {
-        if observed.trouble.is_some() || !observed.selected {
-            return Ok(Vec::new());
-        }
-        let arguments = vec!["--reset".to_owned()];
-        let reset = Act::Run { program: "xcode-select".into(), arguments, input: Bytes::default() };
-        Ok(vec![Step::new(reset).as_root()])
+    fn remove(_: Xcode) -> Result<Vec<Step>, Error> {
+        let (arguments, input) = (Vec::new(), Bytes::default());
+        Ok(vec![Step::new(Act::Procedure { script: REMOVE, arguments, input }).as_root()])
     }
 
     /// Xcode stays where it is.

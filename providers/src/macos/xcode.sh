@@ -11,7 +11,9 @@ fail() {
 if [ ! -d "$R$app/Contents/Developer" ]; then
   fail "$app is not there, and Xcode cannot be installed by fleet: order the Mac with the \`macOS + Xcode\` image, or install it from Apple by hand"
 fi
-if [ "$selects" = yes ]; then
+if [ "$selects" = yes ] && [ "$(xcode-select -p 2>/dev/null)" != "$app/Contents/Developer" ]; then
+  # Where nobody ever selected one, macOS finds one by itself.
+  if [ -L "$R/var/db/xcode_select_link" ]; then xcode-select -p; fi | before xcode
   # cure select-xcode
   q=$(xcode-select --switch "$app/Contents/Developer" 2>&1) || fail "$app cannot be selected: $q"
   # end select-xcode

@@ -288,6 +288,7 @@ impl HostKind for Device {
         let mut steps = vec![guard(), procedure(include_str!("device_leave.sh")).as_root()];
         steps.extend(observed.daemon().remove()?);
         steps.push(procedure(include_str!("device_clear.sh")).as_root());
+        steps.extend(programs::remove());
         Ok(steps)
     }
 }

@@ -83,6 +83,11 @@ pub(super) fn install(source: Option<&String>, digest: Option<&String>) -> Resul
     Ok(steps.map(|act| Step::new(act).as_root()).into())
 }
 
+/// What removes them, and all that lies beside them.
+pub(super) fn remove() -> impl Iterator<Item = Step> {
+    NAMES.iter().map(|name| Step::new(Act::Remove { path: format!("{PLACE}/{name}") }).as_root())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

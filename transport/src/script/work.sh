@@ -275,12 +275,13 @@ unpack() {
   return "$s"
 }
 
-# Removes what a crash left of something that was about to be made here: nobody else would ever find it.
+# Removes what a crash left of something that was about to be made here: nobody else would ever find it. All that lies beside
+# it under a name of ours is of it: what was sent, unpacked or set aside, and what that was made as.
 unmade() {
-  new "$1"
   q=${1%/*}
-  t=$q/.${1##*/}.fleet-old
-  if [ -e "$t" ] || [ -L "$t" ]; then rm -rf -- "$t"; fi
+  for t in "$q/.${1##*/}.fleet-"* "$q/..${1##*/}.fleet-"*; do
+    if [ -e "$t" ] || [ -L "$t" ]; then rm -rf -- "$t"; fi
+  done
   t=$q/.fleet-new/${1##*/}
   if [ -e "$t" ] || [ -L "$t" ]; then
     rm -rf -- "$t"

@@ -263,7 +263,14 @@ fn what_a_crash_left_of_a_thing_goes_with_it() {
         let root = directory.path();
         fs::create_dir_all(root.join("d/.fleet-new")).unwrap();
         fs::create_dir_all(root.join("d/.tree.fleet-old/deep")).unwrap();
+        fs::create_dir_all(root.join("d/.tree.fleet-sent/deep")).unwrap();
         for left in ["d/.file.fleet-new", "d/.fleet-new/file", "d/.tree.fleet-new", "d/file", "d/other"] {
+            fs::write(root.join(left), "secret").unwrap();
+        }
+        // What procedures put beside a thing, and what that was made as.
+        for left in
+            ["d/.file.fleet-unsigned", "d/..file.fleet-unsigned.fleet-new", "d/.file.fleet-signed.new"]
+        {
             fs::write(root.join(left), "secret").unwrap();
         }
         let remove = |path: &str| task(Act::Remove { path: path.into() });

@@ -138,6 +138,23 @@ fn tart_is_a_bundle_behind_a_wrapper() {
     minis.check_same(&before, "destroyed");
 }
 
+/// A destroy takes no bundle from under VMs either.
+#[test]
+fn tart_stays_while_vms_run() {
+    let minis = ready();
+    let before = minis.snapshot();
+    minis.configure(&tart("2.32.1", "tart.tar.gz"));
+    minis.apply();
+    minis.by_hand("mkdir -p \"$FLEET_ROOT/Users/m1/.tart/vms/sonoma\"").ok();
+    minis.by_hand("nohup tart run sonoma </dev/null >/dev/null 2>&1 & until tart list --format json | grep -q running; do sleep 1; done").ok();
+    let failed = minis.fleet(&["destroy", "--auto-approve"]).failed();
+    assert!(failed.contains("Tart is not removed while VMs run with it, and these do: sonoma"), "{failed}");
+    assert_eq!(minis.by_hand("tart --version").ok(), "2.32.1\n");
+    minis.by_hand("tart stop sonoma && rm -r \"$FLEET_ROOT/Users/m1/.tart\"").ok();
+    minis.destroy();
+    minis.check_same(&before, "destroyed");
+}
+
 #[test]
 fn homebrew_has_what_is_wanted_and_loses_nothing_else() {
     let minis = ready();
@@ -162,6 +179,9 @@ fn homebrew_has_what_is_wanted_and_loses_nothing_else() {
     minis.apply();
     minis.check_converged("applied");
     assert_eq!(minis.by_hand("brew list --versions").ok(), "crane 0.20.6\npacker 1.14.2\n");
+    let applied = minis.snapshot();
+    minis.plan();
+    minis.check_same(&applied, "planned");
     for (change, field) in [
         ("brew uninstall crane", "packages"),
         ("brew unpin packer", "pins"),
@@ -195,6 +215,16 @@ fn xcode_is_selected_and_its_licence_accepted() {
     let minis = ready();
     minis.put("/Library/Developer/CommandLineTools/usr/bin/x", "", 0o644);
     minis.configure("  resource \"macos_xcode\" \"this\" {}\n");
+    // What was selected is selected again, also where nobody ever did.
+    const LICENCE: [&str; 1] = ["Library/Preferences/com.apple.dt.Xcode.plist"];
+    for select in [":", "xcode-select --switch /Library/Developer/CommandLineTools"] {
+        minis.as_root(select).ok();
+        let before = minis.snapshot();
+        minis.apply();
+        minis.check_converged(select);
+        minis.destroy();
+        minis.snapshot().without(&LICENCE).check_same(&before.without(&LICENCE), select);
+    }
     minis.apply();
     minis.check_converged("applied");
     assert!(minis.by_hand("xcodebuild -version && xcrun --find swift").ok().starts_with("Xcode 26.3\n"));
@@ -235,7 +265,7 @@ fn a_runner_is_registered_and_online() {
         (format!("rm $FLEET_ROOT{DIRECTORY}/.credentials"), "update trouble"),
         (format!("rm $FLEET_ROOT{DIRECTORY}/.runner"), "update trouble"),
         (format!("sed -i s/builder/other/ $FLEET_ROOT{DIRECTORY}/.fleet-runner"), "update labels"),
-        (format!("sed -i s/2.336.0/2.335.0/ $FLEET_ROOT{DIRECTORY}/.fleet-runner"), "update version"),
+        (format!("sed -i s/2.336.0/2.335.0/ $FLEET_ROOT{DIRECTORY}/bin/Runner.Listener"), "update version"),
     ] {
         minis.as_root(&change).ok();
         minis.check_plan(&[("github_runner.this", expected)]);
@@ -249,7 +279,6 @@ fn a_runner_is_registered_and_online() {
     minis.check_converged("renamed");
     assert!(minis.runners().list(URL).iter().any(|runner| runner.name == "maxi" && runner.online));
     assert!(!minis.path(&format!("/Users/m1/Library/LaunchAgents/{LABEL}.plist")).exists());
-    minis.as_root("rm -rf $FLEET_ROOT/Users/m1/Library/Logs/actions.runner.example.mini").ok();
     minis.destroy();
     minis.check_same(&before, "destroyed");
 }
@@ -270,10 +299,34 @@ fn a_newer_agent_takes_the_place_of_the_old_one() {
     // One that renewed itself is new enough.
     minis
         .as_root(&format!(
-            "cd $FLEET_ROOT{DIRECTORY} && mv bin bin.2.338.0 && ln -s {DIRECTORY}/bin.2.338.0 bin"
+            "cd $FLEET_ROOT{DIRECTORY} && sed -i s/2.337.0/2.338.0/ bin/Runner.Listener && mv bin bin.2.338.0 && ln -s bin.2.338.0 bin"
         ))
         .ok();
     minis.check_converged("renewed by itself");
+}
+
+/// A new registration counts only when its agent runs: until then the old one can come back.
+#[test]
+fn the_old_runner_goes_on_where_the_new_one_does_not_come() {
+    let minis = ready();
+    minis.configure(&runner(RUNNER));
+    minis.apply();
+    // What somebody left keeps its service from being installed, once it was registered.
+    let in_the_way = "/Users/m1/Library/LaunchAgents/actions.runner.example.maxi.plist";
+    minis.put(in_the_way, "x", 0o644);
+    minis.configure(&runner(RUNNER).replace("\"mini\"", "\"maxi\""));
+    let failed = minis.fleet(&["apply", "--auto-approve"]).failed();
+    assert!(failed.contains("its service cannot be installed"), "{failed}");
+    assert!(failed.contains("The runner of before goes on"), "{failed}");
+    let is_online =
+        |name: &str| minis.runners().list(URL).iter().any(|runner| runner.name == name && runner.online);
+    assert!(is_online("mini") && !is_online("maxi"), "{:?}", minis.runners().list(URL));
+    minis.by_hand(&format!("launchctl print gui/501/{LABEL}")).ok();
+    fs::remove_file(minis.path(in_the_way)).unwrap();
+    minis.apply();
+    minis.check_converged("renamed");
+    assert!(is_online("maxi") && !is_online("mini"), "{:?}", minis.runners().list(URL));
+    assert!(!minis.path(&format!("{DIRECTORY}/.fleet-old")).exists());
 }
 
 #[test]

@@ -62,12 +62,32 @@ const EVERYTHING: &str = "  module \"baseline\" {
 
 /// What stays when everything goes: logs of services, a licence that was accepted, a directory around others, and the file
 /// that a line was added to.
-pub(super) const STAYS: [&str; 5] = [
-    "private/var/log/",
-    "Users/m1/Library/Logs/",
+pub(super) const STAYS: [&str; 4] = [
+    "private/var/log/*.log",
     "Library/Preferences/com.apple.dt.Xcode.plist",
     "private/var/lib",
     "private/etc/zshenv",
+];
+
+/// What steps have beside things on their way, and a run that ends in their middle leaves there: sent, unpacked, half written.
+const ON_THE_WAY: [&str; 17] = [
+    "/Library/LaunchDaemons/.dev.fleet.tart-kubelet.plist.fleet-new",
+    "/Library/LaunchDaemons/.dev.fleet.pf.ci.vms.plist.fleet-new",
+    "/etc/pf.anchors/.ci.vms.fleet-new",
+    "/etc/pf.anchors/.ci.vms.sh.fleet-new",
+    "/usr/local/bin/.tart-kubelet.fleet-unsigned",
+    "/usr/local/bin/..tart-kubelet.fleet-unsigned.fleet-new",
+    "/usr/local/bin/.tart-kubelet.fleet-signed.new",
+    "/usr/local/lib/.tart.app.fleet-sent/Contents/Info.plist",
+    "/usr/local/lib/..tart.app.fleet-sent.fleet-new/Contents/Info.plist",
+    "/opt/.actions-runner.fleet-sent/config.sh",
+    "/opt/..actions-runner.fleet-sent.fleet-new/config.sh",
+    "/opt/actions-runner/.fleet-old/.runner",
+    "/opt/.homebrew.fleet-sent/bin/brew",
+    "/opt/..homebrew.fleet-sent.fleet-new/bin/brew",
+    "/private/var/db/fleet/.hostname.new",
+    "/private/var/db/fleet/.power.new",
+    "/etc/resolver/.ts.net.fleet-new",
 ];
 
 /// A Mac on which nothing of it is there yet.
@@ -140,4 +160,11 @@ fn nothing_is_left_of_everything() {
     minis.check_converged("made");
     minis.destroy();
     minis.snapshot().without(&STAYS).check_same(&before.clone().without(&STAYS), "destroyed");
+    assert_eq!(minis.read("/etc/zshenv"), "");
+    minis.apply();
+    for left in ON_THE_WAY {
+        minis.put(left, "left", 0o600);
+    }
+    minis.destroy();
+    minis.snapshot().without(&STAYS).check_same(&before.without(&STAYS), "destroyed with what a crash left");
 }

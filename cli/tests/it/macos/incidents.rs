@@ -353,6 +353,7 @@ incidents! {
     kubelet_flag_lost,
     logged_out_of_tailnet,
     loginwindow_gone,
+    lost_lease,
     lost_vlan,
     missing_tailscale_tags,
     no_op_kickstart,

@@ -122,7 +122,13 @@ const CASES: &[Case] = &[
             ("networksetup -deleteVLAN pn en0 1234", "create"),
             ("networksetup -deleteVLAN pn en0 1234; networksetup -createVLAN pn en0 7", "update dhcp tag"),
             ("networksetup -deleteVLAN pn en0 1234; networksetup -createVLAN pn en0 1234", "update dhcp"),
+            ("lab-disturb lose-lease pn", "update trouble"),
         ],
+    ),
+    (
+        "macos_vlan",
+        "name = \"pn\"\n  tag = 1234\n  dhcp = false",
+        &[("networksetup -setdhcp 'pn Configuration'", "update dhcp")],
     ),
     (
         "macos_apfs_volume",
@@ -130,6 +136,7 @@ const CASES: &[Case] = &[
         &[
             ("chmod 700 \"$FLEET_ROOT/Volumes/cache\"", "update mode"),
             ("chown root \"$FLEET_ROOT/Volumes/cache\"", "update owner"),
+            ("diskutil unmount cache", "update trouble"),
             ("diskutil apfs deleteVolume cache", "create"),
         ],
     ),
@@ -154,6 +161,29 @@ fn each_is_made_mended_and_removed_without_a_trace() {
         minis.destroy();
         minis.check_same(&before, kind);
     }
+}
+
+/// A volume of that name on a disk that somebody plugged in is another one, with data of somebody's.
+#[test]
+fn a_namesake_on_another_disk_is_left_alone() {
+    let minis = Minis::free();
+    minis
+        .as_root("diskutil apfs addVolume disk5 APFS cache && echo theirs >$FLEET_ROOT/Volumes/cache/data")
+        .ok();
+    minis.configure(
+        "  resource \"macos_apfs_volume\" \"x\" {\n    name      = \"cache\"\n    quota_gib = 40\n    owner     = \"m1\"\n  }\n",
+    );
+    minis.check_plan(&[("macos_apfs_volume.x", "create")]);
+    let failed = minis.fleet(&["apply", "--auto-approve"]).failed();
+    assert!(failed.contains("another volume is mounted at /Volumes/cache"), "{failed}");
+    minis.as_root("diskutil unmount disk5s7").ok();
+    let before = minis.snapshot();
+    minis.apply();
+    minis.check_converged("made");
+    minis.destroy();
+    minis.check_same(&before, "destroyed");
+    minis.as_root("diskutil mount disk5s7").ok();
+    assert_eq!(minis.read("/Volumes/cache/data"), "theirs\n");
 }
 
 /// Gives the connection a password.

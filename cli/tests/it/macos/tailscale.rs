@@ -96,6 +96,14 @@ fn a_destroyed_device_leaves_the_mac_as_it_was() {
     minis.check_converged("applied");
     minis.check_same(&made, "planned again");
     assert_eq!(minis.tailnet().book().devices.len(), 1);
+    for left in [
+        ".tailscale.fleet-archive",
+        "..tailscale.fleet-archive.fleet-new",
+        ".tailscale.fleet-new/tailscaled",
+        ".tailscale.fleet-installed.new",
+    ] {
+        minis.put(&format!("/usr/local/bin/{left}"), "left by a run that was cut", 0o600);
+    }
     minis.destroy();
     minis.put("/var/log/tailscaled.log", "", 0o644);
     minis.put("/var/log/fleet-node-exporter.log", "", 0o644);

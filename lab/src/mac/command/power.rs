@@ -33,14 +33,17 @@ pub(super) fn reboot(call: &mut Call) -> Outcome {
     Ok(Done::Exit(0))
 }
 
-/// `lab-disturb backlog|hang-up|dhcp-name NAME`: lets something happen to this Mac.
+/// `lab-disturb backlog|hang-up|dhcp-name NAME|lose-lease VLAN`: lets something happen to this Mac.
 pub(super) fn disturb(call: &mut Call) -> Outcome {
     let words = call.texts();
     let disturbance = match words.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["backlog"] => Disturbance::FillBacklog,
         ["hang-up"] => Disturbance::HangUp,
+        ["lose-lease", vlan] => return super::vlan::lose_lease(call, vlan),
         ["dhcp-name", name] => Disturbance::DhcpName(name.to_owned()),
-        _ => return Err(call.failure("`backlog`, `hang-up` or `dhcp-name NAME` is needed")),
+        _ => {
+            return Err(call.failure("`backlog`, `hang-up`, `dhcp-name NAME` or `lose-lease VLAN` is needed"));
+        }
     };
     call.mac.disturb(disturbance).map_err(|failed| call.failure(&failed.to_string()))?;
     Ok(Done::Exit(0))

@@ -19,6 +19,8 @@ struct Vlan {
     tag: i64,
     /// Whether it asks for an address.
     dhcp: bool,
+    /// Whether the network gave it one that it still has.
+    has_lease: bool,
 }
 
 fn vlans(call: &Call) -> Vec<Vlan> {
@@ -28,7 +30,8 @@ fn vlans(call: &Call) -> Vec<Vlan> {
         let text = |key: &str| Some(list.get(key)?.as_string()?.to_owned());
         let tag = list.get("Tag")?.as_signed_integer()?;
         let dhcp = list.get("DHCP").and_then(Value::as_boolean).unwrap_or(false);
-        Some(Vlan { name: name.clone(), parent: text("Parent")?, tag, dhcp })
+        let has_lease = list.get("Lease").and_then(Value::as_boolean).unwrap_or(false);
+        Some(Vlan { name: name.clone(), parent: text("Parent")?, tag, dhcp, has_lease })
     };
     kept.iter().filter_map(one).collect()
 }
@@ -43,11 +46,23 @@ fn keep(call: &Call, vlans: &[Vlan]) -> Result<(), Failure> {
         list.insert("Parent".into(), vlan.parent.clone().into());
         list.insert("Tag".into(), vlan.tag.into());
         list.insert("DHCP".into(), vlan.dhcp.into());
+        list.insert("Lease".into(), vlan.has_lease.into());
         (vlan.name.clone(), Value::Dictionary(list))
     };
     let all: Dictionary = vlans.iter().map(one).collect();
     let written = preferences::write(&file, all, 0o644, call.mac.clock().time());
     written.map_err(|error| call.failure(&error.to_string()))
+}
+
+/// A VLAN loses the address that the network gave it, and goes on asking in vain.
+pub(super) fn lose_lease(call: &mut Call, name: &str) -> Outcome {
+    let mut known = vlans(call);
+    let Some(found) = known.iter_mut().find(|vlan| vlan.name == name && vlan.dhcp) else {
+        return Err(call.failure("no VLAN of that name asks for an address"));
+    };
+    found.has_lease = false;
+    keep(call, &known)?;
+    ended(0)
 }
 
 pub(super) fn networksetup(call: &mut Call) -> Outcome {
@@ -92,7 +107,8 @@ pub(super) fn networksetup(call: &mut Call) -> Outcome {
             if parent != "en0" {
                 return Err(wrong(&format!("{parent} is not a valid parent device.")));
             }
-            known.push(Vlan { name: name.to_owned(), parent: parent.to_owned(), tag, dhcp: false });
+            let (name, parent) = (name.to_owned(), parent.to_owned());
+            known.push(Vlan { name, parent, tag, dhcp: false, has_lease: false });
             keep(call, &known)?;
             ended(0)
         }
@@ -109,14 +125,15 @@ pub(super) fn networksetup(call: &mut Call) -> Outcome {
             keep(call, &known)?;
             ended(0)
         }
-        ["-setdhcp", wanted] => {
+        [verb @ ("-setdhcp" | "-setv4off"), wanted] => {
             if !call.is_root() {
                 return Err(needs_root());
             }
             let Some(found) = known.iter_mut().find(|vlan| service(vlan) == wanted) else {
                 return Err(wrong(&format!("{wanted} is not a recognized network service.")));
             };
-            found.dhcp = true;
+            found.dhcp = verb == "-setdhcp";
+            found.has_lease = found.dhcp;
             keep(call, &known)?;
             ended(0)
         }
@@ -126,6 +143,9 @@ pub(super) fn networksetup(call: &mut Call) -> Outcome {
             };
             if !found.dhcp {
                 return call.say("IPv4 Configuration: Off\n");
+            }
+            if !found.has_lease {
+                return call.say("DHCP Configuration\nSubnet mask: (null)\nRouter: (null)\n");
             }
             let last = found.tag.rem_euclid(250) + 2;
             call.say(format!(

@@ -212,6 +212,40 @@ fn a_new_mac_is_made_ready_in_one_run() {
 }
 
 #[test]
+fn what_other_files_allow_is_not_ours() {
+    let minis = Minis::free();
+    let others = "f=$FLEET_ROOT/etc/sudoers.d";
+    let add = |name: &str, what: &str| {
+        minis
+            .as_root(&format!(
+                "{others}/{name}; echo 'm1 ALL=(ALL) NOPASSWD: {what}' >\"$f\"; chmod 440 \"$f\""
+            ))
+            .ok();
+    };
+    add("a-before", "/bin/x");
+    add("z-after", "/bin/y");
+    minis.configure("resource \"macos_sudoers\" \"x\" {\n  user = \"m1\"\n}");
+    minis.apply();
+    minis.check_converged("beside the rules of others");
+    // More programs than fit into a line, beside somebody who may do all.
+    add("z-after", "ALL");
+    let programs: Vec<String> = (0..9).map(|number| format!("\"/usr/local/bin/tool{number}\"")).collect();
+    minis.configure(&format!(
+        "resource \"macos_sudoers\" \"x\" {{\n  user = \"m1\"\n  commands = [{}]\n}}",
+        programs.join(", ")
+    ));
+    minis.apply();
+    minis.check_converged("less than others");
+    // What is missing or added in our own file is drift all the same.
+    for rule in ["/usr/local/bin/tool0", "ALL"] {
+        add("m1-nopasswd", rule);
+        minis.check_plan(&[("macos_sudoers.x", "update commands")]);
+        minis.apply();
+        minis.check_converged(rule);
+    }
+}
+
+#[test]
 fn without_a_password_nothing_is_tried() {
     let minis = Minis::paced(1, Pace::Skipping);
     minis.configure("resource \"macos_sudoers\" \"x\" {\n  user = \"m1\"\n}");

@@ -26,12 +26,11 @@ pub(super) async fn rehearse(
     });
     let ask = |(address, step, wish, settings): (&Address, &Step, Value, &Value)| {
         let (address, step, settings) = (address.clone(), step.clone(), settings.clone());
-        let waits = waits_for_another(plan, &step);
         async move {
             // Whoever cannot be connected to was said to be so already.
             let reader = readers.reader(&step.record.session, &settings).await.ok()?;
             let error = reader.rehearse(&step.record.kind, wish).await.err()?;
-            let (severity, summary, why) = match (error.weight, waits) {
+            let (severity, summary, why) = match (error.weight, waits_for_another(plan, &step)) {
                 (Weight::Perhaps, _) => (Severity::Warning, "may turn out otherwise", ""),
                 (Weight::Now, true) => (
                     Severity::Warning,

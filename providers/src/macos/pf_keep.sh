@@ -14,5 +14,7 @@ if [ -f "$token" ]; then
   cp "$token" "$K/token"
   if holds "$(cat "$token")"; then : >"$K/held"; fi
 fi
+record=$R/etc/pf.anchors/${anchor##*/}.loaded
+if [ -f "$record" ]; then cp -p "$record" "$K/loaded"; fi
 if [ -e "$R/var/log/$label.log" ]; then : >"$K/log"; fi
 registered >"$K/daemon"

@@ -23,6 +23,13 @@ if ! registered | cmp -s - "$K/daemon"; then
     waited=$((waited + 1))
     sleep 1
   done
+elif [ -s "$K/daemon" ]; then
+  # It may be at it since before its files came back, at a start of the Mac above all: what it notes then was never so.
+  waited=0
+  while [ "$waited" -lt "$most" ] && launchctl print "system/$label" 2>/dev/null | grep -q '^	pid = '; do
+    waited=$((waited + 1))
+    sleep 1
+  done
 fi
 
 # Tables that persist are in the way of others of their names.
@@ -74,6 +81,7 @@ fi
 if [ -n "$before" ]; then printf '%s\n' "$before" >"$token"; else rm -f "$token"; fi
 
 rm -f "$file.new" "$file.loaded.new"
+if [ -f "$K/loaded" ]; then cp -p "$K/loaded" "$file.loaded" || complain "$file.loaded cannot be put back"; fi
 if [ ! -e "$K/log" ]; then rm -f "$R/var/log/$label.log"; fi
 if [ -z "$is_same" ] && [ -s "$K/daemon" ]; then
   said=$(launchctl bootstrap system "$R/Library/LaunchDaemons/$label.plist" 2>&1) || complain "launchd does not load $label: $said"

@@ -23,6 +23,7 @@ mod converge;
 pub mod diagnostics;
 pub mod env;
 pub mod failure;
+mod help;
 mod hosts;
 pub mod interrupt;
 mod json;
@@ -90,7 +91,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>, env: Env) -> Exit {
 /// The whole command line as clap knows it: for completions and the reference.
 #[must_use]
 pub fn command() -> clap::Command {
-    Cli::command()
+    help::flowing(Cli::command())
 }
 
 fn run_here(args: &[OsString], mut env: Env) -> Exit {

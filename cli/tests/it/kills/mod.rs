@@ -16,6 +16,7 @@ mod rounds;
 mod run;
 mod signal;
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
@@ -35,19 +36,24 @@ pub(crate) fn tell(text: &str) {
     println!("{text}");
 }
 
-/// Does something for each number below a limit, on so many threads at once.
+/// Does something for each number below a limit, on so many threads at once. Where it fails for one, it is tried for the others
+/// all the same, so that a long run tells everything that is wrong.
 pub(crate) fn each<T: Send>(limit: usize, n_threads: usize, work: impl Fn(usize) -> T + Sync) -> Vec<T> {
-    let (next, done) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
+    let (next, done, failed) = (AtomicUsize::new(0), Mutex::new(Vec::new()), Mutex::new(Vec::new()));
     let all = || {
         while let Some(number) = Some(next.fetch_add(1, Ordering::Relaxed)).filter(|number| *number < limit) {
-            let result = work(number);
-            done.lock().unwrap().push(result);
+            match catch_unwind(AssertUnwindSafe(|| work(number))) {
+                Ok(result) => done.lock().unwrap().push(result),
+                Err(_) => failed.lock().unwrap().push(number),
+            }
         }
     };
     thread::scope(|scope| {
         let threads: Vec<_> = (0..n_threads).map(|_| scope.spawn(all)).collect();
         threads.into_iter().for_each(|thread| thread.join().unwrap());
     });
+    let failed = failed.into_inner().unwrap();
+    assert!(failed.is_empty(), "it failed for {} of {limit}: {failed:?}", failed.len());
     done.into_inner().unwrap()
 }
 

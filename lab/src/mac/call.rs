@@ -18,6 +18,7 @@ use tokio::net::UnixListener;
 use super::Tools;
 use super::command::{Call, Done, carry_out};
 use super::stand_in::{EXEC, EXIT};
+use super::under_way;
 use crate::clock::{Clock, Time};
 
 /// More than any system lets a program have as words.
@@ -106,6 +107,10 @@ fn take(stream: &mut UnixStream, tools: &Arc<Tools>) -> io::Result<Taken> {
     let [stdin, stdout, stderr] = streams;
     let [user, service] = [user, service].map(|text| text.to_string_lossy().into_owned());
     let directory = PathBuf::from(directory);
+    let _begun = mac.under_way.begin(&service, &name);
+    if !under_way::is_there(stream) {
+        return Err(io::Error::other("whoever called was ended before it was carried out"));
+    }
     let call = Call { mac: mac.clone(), name, words, user, service, directory, stdin, stdout, stderr };
     let mut answer = Vec::new();
     match carry_out(call) {

@@ -23,6 +23,7 @@ use super::network::{Network, is_of_tailnet};
 use super::pf::{Packet, Verdict};
 use super::ssh;
 use super::stand_in::{MAC, SOCKET};
+use super::under_way::UnderWay;
 use crate::clock::{Clock, Time};
 use crate::machine::{Blueprint, Disturbance, Failed, Install, Machine};
 
@@ -53,6 +54,7 @@ pub struct Mac {
     /// The leaders of what runs on channels.
     processes: Mutex<BTreeMap<u64, Pid>>,
     pub(super) counts: Counts,
+    pub(super) under_way: UnderWay,
     /// What happens at which call of a command.
     planned: Mutex<Option<(u64, Happening)>>,
     /// How often it was switched on and off, so that a plan from before a change is seen to be one.
@@ -118,6 +120,7 @@ impl Mac {
             connections: Mutex::default(),
             processes: Mutex::default(),
             counts: Counts::default(),
+            under_way: UnderWay::default(),
             planned: Mutex::default(),
             turns: AtomicU64::new(0),
             this: this.clone(),

@@ -9,7 +9,8 @@
 //!    packet filter, interfaces and routes; [`tailscale`]: the device that a Mac is in the tailnet
 //! 7. [`builders`]: what Macs that build have: VMs, Homebrew, Xcode, the agent of GitHub Actions
 //! 8. [`command`]: the simulated commands of macOS
-//! 9. [`call`] and [`stand_in`](mod@stand_in): how a command that a shell starts reaches the lab, where it is carried out
+//! 9. [`call`] and [`stand_in`](mod@stand_in): how a command that a shell starts reaches the lab, where it is carried out;
+//!    [`under_way`]: what services are at
 //!
 //! ## Where paths lead
 //!
@@ -64,6 +65,7 @@ mod ssh;
 mod stand_in;
 mod tailscale;
 mod terminal;
+mod under_way;
 
 pub use builders::archive;
 pub use confine::Confinement;

@@ -84,12 +84,13 @@ pub(in crate::mac) struct Ended {
 /// The parts.
 const PARTS: &[Part] = &[tailscale::PART];
 
-/// A process ended: what it led ends, too, and a part of the Mac is gone.
-pub(super) fn ended(mac: &Arc<Mac>, process: &Process) {
+/// A process of a service ended: what it led ends, too, with what that was at, and a part of the Mac is gone.
+pub(super) fn ended(mac: &Arc<Mac>, target: &str, process: &Process) {
     if let Some(leader) = process.leader {
         // It may have ended by itself.
         let _ = rustix::process::kill_process_group(leader, Signal::KILL);
     }
+    mac.under_way.wait(target.rsplit('/').next().unwrap_or(target));
     let part = PARTS.iter().find(|part| process.is.as_deref() == Some(part.name));
     if let Some(part) = part {
         (part.ended)(mac, &process.arguments);
@@ -307,6 +308,7 @@ fn outputs(mac: &Mac, job: &Job) -> io::Result<(File, File)> {
 }
 
 fn carry_out(mac: &Arc<Mac>, name: String, job: &Job, user: &str) -> i32 {
+    let _begun = mac.under_way.begin(&job.label, &name);
     let call = outputs(mac, job).and_then(|(stdout, stderr)| {
         Ok(Call {
             mac: mac.clone(),

@@ -136,7 +136,7 @@ pub(super) fn ended(mac: &Arc<Mac>, target: &str, loading: u64, pid: u32, exit: 
             .then(|| service.plan(now))
     });
     if let Some(process) = process {
-        program::ended(mac, &process);
+        program::ended(mac, target, &process);
     }
     if is_gone && let Some(live) = &mut *mac.live() {
         live.launchd.services.remove(target);
@@ -213,7 +213,7 @@ pub(in crate::mac) fn kickstart(mac: &Arc<Mac>, target: &str, kills: bool) -> Re
             service.process.take()
         });
         if let Some(Some(process)) = killed {
-            program::ended(mac, &process);
+            program::ended(mac, target, &process);
         }
         tracing::debug!(pid, "a service was killed to be started anew");
     }

@@ -1,12 +1,14 @@
 //! launchd and code signing: what services do, and how the procedures of known incidents fail.
 
 use std::fs;
+use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 use std::sync::Arc;
 use std::time::Duration;
 
 use fleet_lab::mac::{Mac, sign};
 use fleet_lab::machine::Machine;
+use rustix::fs::{CWD, FileType, Mode};
 use serde_json::Value as Json;
 
 use super::world::{Ran, World};
@@ -181,6 +183,35 @@ async fn a_bootstrap_right_after_a_bootout_is_refused() {
     bench.fails(&format!("launchctl bootout {TARGET}"), 3, "Boot-out failed: 3: No such process\n").await;
     bench.load().await;
     assert!(bench.pid().await.is_some());
+}
+
+/// A process that is gone does nothing any more: what it was at in the kernel is done, or never will be.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_service_was_at_is_over_when_launchd_has_forgotten_it() {
+    let bench = Bench::new("", "").await;
+    let rules = bench.mac.root().join("private/tmp/rules");
+    rustix::fs::mknodat(CWD, &rules, FileType::Fifo, Mode::from_raw_mode(0o600), 0).unwrap();
+    bench.put(AGENT, "#!/bin/sh\nexec pfctl -a late -f \"$FLEET_ROOT/private/tmp/rules\"\n", 0o755);
+    bench.load().await;
+    // Somebody reads there as soon as `pfctl` is called; it has its rules when the service is gone, or about to go.
+    let fed = tokio::task::spawn_blocking(move || {
+        let mut file = fs::OpenOptions::new().write(true).open(rules).unwrap();
+        move || file.write_all(b"block drop quick from any to 10.0.0.1\n").unwrap()
+    });
+    let feed = tokio::time::timeout(Duration::from_secs(20), fed).await.unwrap().unwrap();
+    let fed = tokio::task::spawn_blocking(|| {
+        std::thread::sleep(Duration::from_secs(3));
+        let mut feed = feed;
+        feed();
+    });
+    bench.ok(&format!("launchctl bootout {TARGET}")).await;
+    while bench.root(&format!("launchctl print {TARGET}")).await.status == Some(0) {
+        bench.pass(1).await;
+    }
+    let at_once = bench.ok("pfctl -a late -s rules").await;
+    fed.await.unwrap();
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    assert_eq!(bench.ok("pfctl -a late -s rules").await, at_once);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -30,14 +30,14 @@ impl Site {
     }
 
     /// A process that finds programs, and that is not started yet.
-    pub(crate) fn command_with_path<const N: usize>(&self, args: [&str; N]) -> Command {
+    pub(crate) fn command_with_path<'a>(&self, args: impl AsRef<[&'a str]>) -> Command {
         let mut command = self.command(args);
         command.env("PATH", std::env::var_os("PATH").unwrap_or_default());
         command
     }
 
-    fn command<const N: usize>(&self, args: [&str; N]) -> Command {
-        let arguments = serde_json::to_string(&args[..]).unwrap();
+    fn command<'a>(&self, args: impl AsRef<[&'a str]>) -> Command {
+        let arguments = serde_json::to_string(args.as_ref()).unwrap();
         let mut command = Command::new(std::env::current_exe().unwrap());
         command
             .args(["--exact", "--nocapture", "--quiet", "child::becomes_fleet"])

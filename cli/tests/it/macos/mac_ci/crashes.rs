@@ -1,7 +1,8 @@
 //! fleet is killed at a call to one of the services, whatever call it is: before it has an effect, or when it had it and before
 //! fleet hears of it. The next run converges; nothing was made twice, and nothing is left when all is gone.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::os::unix::process::ExitStatusExt as _;
 use std::process::Stdio;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -32,6 +33,11 @@ fn points(passed: &[Pass]) -> Vec<Point> {
         }
     }
     points
+}
+
+/// A call, without what is asked for with it.
+fn name_of(pass: &Pass) -> String {
+    format!("{} {}", pass.method, pass.path)
 }
 
 /// How often each thing was made.
@@ -79,8 +85,16 @@ impl Undisturbed {
     }
 }
 
-/// Runs fleet, and kills it at a call. All calls that had an effect are told; none at the end if it was done before.
-fn killed(world: &World, command: &str, (number, when): Point) -> Vec<Pass> {
+/// A run that was killed.
+struct Killed {
+    /// The calls that had an effect.
+    passed: Vec<Pass>,
+    /// The call at which it was killed; none if it was done before.
+    hit: Option<Pass>,
+}
+
+/// Runs fleet, and kills it at a call.
+fn killed(world: &World, command: &str, (number, when): Point) -> Killed {
     let gate = world.rented.lab.gate();
     let victim = Arc::new(OnceLock::new());
     let known = Arc::clone(&victim);
@@ -88,22 +102,24 @@ fn killed(world: &World, command: &str, (number, when): Point) -> Vec<Pass> {
         kill_process(*known.wait(), Signal::KILL).unwrap();
     });
     let words = words(command, "staging.vars.hcl", &[OPTIONS, &["--auto-approve"]].concat());
-    let mut fleet = world.rented.site.command_with_path([]);
-    fleet.args(words);
+    let mut fleet = world.rented.site.command_with_path(words);
     fleet.envs(world.rented.environment()).stdout(Stdio::null()).stderr(Stdio::null());
     let mut fleet = fleet.spawn().unwrap();
     victim.set(Pid::from_child(&fleet)).unwrap();
-    fleet.wait().unwrap();
+    let ended = fleet.wait().unwrap();
     let mut passed = gate.passed();
-    if when == When::Before && passed.len() >= number {
+    let hit = passed.get(number - 1).cloned();
+    let expected = if hit.is_some() { (None, Some(Signal::KILL.as_raw())) } else { (Some(0), None) };
+    assert_eq!((ended.code(), ended.signal()), expected, "{command} at {number}: {passed:#?}");
+    if when == When::Before && hit.is_some() {
         passed.remove(number - 1);
     }
     gate.await_number(usize::MAX, When::After, || ());
-    passed
+    Killed { passed, hit }
 }
 
-/// A life: it is made and it goes, and both times fleet is killed on the way.
-fn live(undisturbed: &Undisturbed, apply: Point, destroy: Point) {
+/// A life: it is made and it goes, and both times fleet is killed on the way. The calls at which it was killed are told.
+fn live(undisturbed: &Undisturbed, apply: Point, destroy: Point) -> [Option<Pass>; 2] {
     let world = World::new(4);
     let nothing = world.views();
     let story = format!(
@@ -118,15 +134,16 @@ fn live(undisturbed: &Undisturbed, apply: Point, destroy: Point) {
     let again = world.run("plan", &[]).ok();
     assert!(again.starts_with("No changes."), "{story}: {again}");
     assert_eq!(gist(&world.views()), undisturbed.gist, "{story}");
-    assert_eq!(made(first.iter().chain(&second)), made(undisturbed.apply.iter()), "{story}: made twice");
+    assert_eq!(made(first.passed.iter().chain(&second)), made(undisturbed.apply.iter()), "{story}: made twice");
     let removed = second.iter().find(|pass| pass.method == "DELETE" && !pass.path.contains("/keys/"));
     assert_eq!(removed, None, "{story}: made, and in the way");
 
-    killed(&world, "destroy", destroy);
+    let last = killed(&world, "destroy", destroy);
     world.run("destroy", &["--auto-approve"]).ok();
     // A key that a killed run could not take back ends by itself.
     world.rented.lab.advance(Duration::from_secs(3700));
     world.check_views(&nothing, &story);
+    [first.hit, last.hit]
 }
 
 #[test]
@@ -137,12 +154,21 @@ fn whatever_call_it_is_killed_at_the_next_run_converges() {
     let n_lives = if is_full() { all } else { SOME };
     // Spread over both runs.
     let at = |points: &[Point], life: usize| points[(2 * life + 1) * points.len() / (2 * n_lives)];
-    each(n_lives, 2, |life| live(&undisturbed, at(&apply, life), at(&destroy, life)));
-    tell(&format!(
-        "Killed at {n_lives} of {} points in {} calls of apply, and of {} in {} of destroy",
-        apply.len(),
-        undisturbed.apply.len(),
-        destroy.len(),
-        undisturbed.destroy.len()
-    ));
+    let lives = each(n_lives, 2, |life| live(&undisturbed, at(&apply, life), at(&destroy, life)));
+    for (run, (name, points, calls)) in
+        [("apply", &apply, &undisturbed.apply), ("destroy", &destroy, &undisturbed.destroy)]
+            .into_iter()
+            .enumerate()
+    {
+        let hit: Vec<String> = lives.iter().filter_map(|life| life[run].as_ref()).map(name_of).collect();
+        // Questions are repeated as often as it takes, so that a run may be over before the last points of another.
+        assert!(2 * hit.len() > n_lives, "{name} was killed at {} of {n_lives} points", hit.len());
+        let (n_hit, distinct) = (hit.len(), hit.into_iter().collect::<BTreeSet<_>>());
+        tell(&format!(
+            "Killed {name} at {n_hit} of {} points in {} calls, which are {} different ones: {distinct:#?}",
+            points.len(),
+            calls.len(),
+            distinct.len()
+        ));
+    }
 }

@@ -1,17 +1,28 @@
-//! A Mac with everything on it: the baseline, Tart, a node of Kubernetes and a builder of images. What holds for one thing
-//! at a time must hold for all of them together.
+//! A Mac with everything on it: the baseline, Tart, the tailnet, a node of Kubernetes, a builder of images, and what tells
+//! others how it is. What holds for one thing at a time must hold for all of them together.
 //!
-//! 1. a plan is one round trip, and both shells are asked at once
+//! 1. every kind on Macs is there; a plan of them is one round trip, and both shells are asked at once
 //! 2. destroy leaves the Mac as it was
 //! 3. whatever step is interrupted, the next run does what it left: [`super::interrupted`]
 
+use std::collections::BTreeSet;
+
+use fleet_engine::schema::Sort;
 use fleet_lab::clock::Pace;
-use fleet_lab::mac::sign;
+use fleet_lab::mac::archive;
 
 use super::Minis;
 use super::builders::{self, copy_module};
 use super::minis::PASSWORD;
+use crate::hosts::lab::examples;
 use crate::kills::tell;
+
+/// The providers whose kinds are on Macs.
+const PROVIDERS: [&str; 3] = ["macos_", "tailscale_", "github_"];
+
+/// The modules of a Mac. `mac-node` puts them together with what clusters know of it: that is for `mac_ci`.
+const MODULES: [&str; 6] =
+    ["mac-baseline", "ssh-reachability", "tart-kubelet", "github-runner", "node-exporter", "log-shipper"];
 
 /// What is on the Mac.
 const EVERYTHING: &str = "  module \"baseline\" {
@@ -27,8 +38,16 @@ const EVERYTHING: &str = "  module \"baseline\" {
 
   resource \"macos_tart\" \"this\" {
     version       = \"2.32.1\"
-    source        = \"tart.tar.gz\"
-    source_sha256 = filesha256(\"tart.tar.gz\")
+    source        = \"artifacts/tart.tar.gz\"
+    source_sha256 = filesha256(\"artifacts/tart.tar.gz\")
+  }
+
+  resource \"tailscale_device\" \"this\" {
+    source        = \"artifacts/tailscale.tar.gz\"
+    source_sha256 = filesha256(\"artifacts/tailscale.tar.gz\")
+    hostname      = \"mini\"
+    tags          = [\"tag:ci\"]
+    auth_key      = sensitive(\"tskey-auth-lab\")
   }
 
   resource \"macos_resolver\" \"tailnet\" {
@@ -36,11 +55,19 @@ const EVERYTHING: &str = "  module \"baseline\" {
     nameservers = [\"100.100.100.100\"]
   }
 
+  resource \"macos_defaults\" \"guest\" {
+    domain = \"/Library/Preferences/com.apple.loginwindow\"
+    key    = \"GuestEnabled\"
+    value  = false
+    sudo   = true
+  }
+
   module \"node\" {
     source               = \"./modules/tart-kubelet\"
-    node_name            = \"mini\"
-    binary               = \"build/tart-kubelet\"
-    binary_sha256        = filesha256(\"build/tart-kubelet\")
+    node_name            = tailscale_device.this.hostname
+    node_ip_source       = \"tailscale\"
+    binary               = \"artifacts/tart-kubelet\"
+    binary_sha256        = filesha256(\"artifacts/tart-kubelet\")
     kubeconfig           = secret.token
     provider_id          = \"scaleway://fr-par-1/1\"
     disable_vm_gc        = true
@@ -54,9 +81,23 @@ const EVERYTHING: &str = "  module \"baseline\" {
     name        = \"mini\"
     url         = \"https://github.com/example\"
     token       = secret.token
-    runner      = { version = \"2.336.0\", source = \"actions-runner-osx-arm64.tar.gz\", sha256 = filesha256(\"actions-runner-osx-arm64.tar.gz\") }
-    homebrew    = { source = \"homebrew.tar.gz\", sha256 = filesha256(\"homebrew.tar.gz\") }
+    runner      = { version = \"2.336.0\", source = \"artifacts/actions-runner-osx-arm64.tar.gz\", sha256 = filesha256(\"artifacts/actions-runner-osx-arm64.tar.gz\") }
+    homebrew    = { source = \"artifacts/homebrew.tar.gz\", sha256 = filesha256(\"artifacts/homebrew.tar.gz\") }
     build_cache = { path = \"/opt/build-cache\", variable = \"BUILD_CACHE\" }
+  }
+
+  module \"exporter\" {
+    source  = \"./modules/node-exporter\"
+    program = \"artifacts/node_exporter\"
+  }
+
+  module \"logs\" {
+    source     = \"./modules/log-shipper\"
+    program    = \"artifacts/log-shipper\"
+    url        = \"http://loki.tail4c7e.ts.net:3100/loki/api/v1/push\"
+    files      = { tart-kubelet = \"/var/log/tart-kubelet.log\" }
+    instance   = \"mini\"
+    depends_on = [module.node]
   }
 ";
 
@@ -79,12 +120,8 @@ pub(super) fn bare() -> Minis {
     for directory in ["usr/local/bin", "usr/local/lib", "usr/local"] {
         std::fs::remove_dir(minis.path(directory)).unwrap();
     }
-    for module in ["mac-baseline", "ssh-reachability", "tart-kubelet", "github-runner"] {
-        copy_module(&minis.site, module);
-    }
-    std::fs::create_dir_all(minis.site.path().join("build")).unwrap();
-    let program = sign(b"#!lab-program\nversion=1\nlistens=8081\nneeds=/var/lib/tart-userdata\n", "a.out");
-    std::fs::write(minis.site.path().join("build/tart-kubelet"), program).unwrap();
+    MODULES.iter().for_each(|module| copy_module(&minis.site, module));
+    archive::supply(&minis.site.path().join("artifacts")).unwrap();
     minis.configure_with_password(EVERYTHING);
     minis.hasten();
     minis
@@ -94,11 +131,24 @@ fn count(minis: &Minis, name: &str) -> u64 {
     minis.inspect()[name].as_u64().unwrap()
 }
 
+/// Every kind on Macs is among these things.
+fn check_complete<'a>(things: impl Iterator<Item = &'a String>) {
+    let there: BTreeSet<&str> = things.filter_map(|address| address.split('.').rev().nth(1)).collect();
+    let kinds = examples(Sort::Resource).into_iter().map(|(kind, _)| kind);
+    let forgotten: Vec<String> = kinds
+        .filter(|kind| PROVIDERS.iter().any(|provider| kind.starts_with(provider)))
+        .filter(|kind| !there.contains(&**kind))
+        .collect();
+    assert_eq!(forgotten, [] as [String; 0], "{there:?}");
+}
+
 #[test]
 fn a_plan_of_everything_is_one_round_trip() {
     let minis = bare();
-    let n_things = minis.steps().len();
-    assert!(n_things >= 30, "{n_things}");
+    let things = minis.steps();
+    check_complete(things.keys());
+    let n_things = things.len();
+    assert!(n_things >= 40, "{n_things}");
     minis.apply();
     let cost = |work: &dyn Fn()| {
         let names = ["logins", "commands_over_ssh", "turns_over_ssh"];

@@ -37,7 +37,7 @@ pub enum When {
 
 /// What happens at a request.
 pub(crate) struct Awaited {
-    number: usize,
+    is_it: Box<dyn FnMut(&Pass) -> bool + Send>,
     pub(crate) when: When,
     pub(crate) act: Box<dyn FnOnce() + Send>,
 }
@@ -66,26 +66,33 @@ impl Gate {
         self.inside().passed.clone()
     }
 
-    /// Forgets what came so far, and counts anew from 1. At that number something happens, once.
-    pub fn await_number(&self, number: usize, when: When, act: impl FnOnce() + Send + 'static) {
-        *self.inside() =
-            Inside { passed: Vec::new(), awaited: Some(Awaited { number, when, act: Box::new(act) }) };
+    /// Forgets what came so far, and awaits nothing.
+    pub fn begin_anew(&self) {
+        *self.inside() = Inside::default();
+    }
+
+    /// Forgets what came so far. At the first request that is the one, something happens, once.
+    pub fn await_that(
+        &self,
+        is_it: impl FnMut(&Pass) -> bool + Send + 'static,
+        when: When,
+        act: impl FnOnce() + Send + 'static,
+    ) {
+        let awaited = Awaited { is_it: Box::new(is_it), when, act: Box::new(act) };
+        *self.inside() = Inside { passed: Vec::new(), awaited: Some(awaited) };
     }
 
     /// A request comes; what happens to it, if anything does.
     pub(crate) fn pass(&self, pass: Pass) -> Option<Awaited> {
         let mut inside = self.inside();
+        let found = inside.awaited.take_if(|awaited| (awaited.is_it)(&pass));
         inside.passed.push(pass);
-        let number = inside.passed.len();
-        inside.awaited.take_if(|awaited| awaited.number == number)
+        found
     }
 }
 
 impl fmt::Debug for Awaited {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Awaited")
-            .field("number", &self.number)
-            .field("when", &self.when)
-            .finish_non_exhaustive()
+        f.debug_struct("Awaited").field("when", &self.when).finish_non_exhaustive()
     }
 }

@@ -14,6 +14,7 @@ use super::select::Selector;
 const IMMUTABLE: &[(&str, &str, &str)] = &[
     ("ClusterRoleBinding", "roleRef", "cannot change roleRef"),
     ("RoleBinding", "roleRef", "cannot change roleRef"),
+    ("RuntimeClass", "handler", "field is immutable"),
     ("Secret", "type", "field is immutable"),
     ("Deployment", "spec.selector", "field is immutable"),
     ("DaemonSet", "spec.selector", "field is immutable"),

@@ -56,6 +56,7 @@ const CORE: (&str, &str) = ("", "v1");
 const APPS: (&str, &str) = ("apps", "v1");
 const RBAC: (&str, &str) = ("rbac.authorization.k8s.io", "v1");
 const LEASES: (&str, &str) = ("coordination.k8s.io", "v1");
+const NODE: (&str, &str) = ("node.k8s.io", "v1");
 const POLICY: (&str, &str) = ("policy", "v1");
 const CAPI: (&str, &str) = ("cluster.x-k8s.io", "v1beta1");
 const TAILSCALE: (&str, &str) = ("tailscale.com", "v1alpha1");
@@ -109,6 +110,7 @@ pub const KINDS: &[Kind] = &[
         &["pdb"],
         &[STATUS],
     ),
+    kind(NODE, ("runtimeclasses", "runtimeclass", "RuntimeClass"), false, &[], &[]),
     kind(RBAC, ("clusterrolebindings", "clusterrolebinding", "ClusterRoleBinding"), false, &[], &[]),
     kind(RBAC, ("clusterroles", "clusterrole", "ClusterRole"), false, &[], &[]),
     kind(RBAC, ("rolebindings", "rolebinding", "RoleBinding"), true, &[], &[]),

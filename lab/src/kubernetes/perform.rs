@@ -137,6 +137,7 @@ impl Books {
         }
         turn.check_types(&object)?;
         self.check_account(turn, &object, &name)?;
+        self.check_runtime(turn, &object, &name)?;
         let plain = object.clone();
         admission::complete(kind, &mut object);
         admission::check(kind, None, &object)?;
@@ -180,6 +181,17 @@ impl Books {
         let why = format!(
             "error looking up service account {within}/{account}: serviceaccount \"{account}\" not found"
         );
+        Err(Refusal::not_admitted(kind, name, &why))
+    }
+
+    /// A pod that says how it is to be run says what is known.
+    fn check_runtime(&self, turn: &Turn<'_>, object: &Value, name: &str) -> Result<(), Refusal> {
+        let (kind, Some(classes)) = (turn.call.kind, Kind::named("RuntimeClass")) else { return Ok(()) };
+        let Some(class) = object["spec"]["runtimeClassName"].as_str() else { return Ok(()) };
+        if kind.kind != "Pod" || self.get(classes, None, class).is_some() {
+            return Ok(());
+        }
+        let why = format!("pod rejected: RuntimeClass \"{class}\" not found");
         Err(Refusal::not_admitted(kind, name, &why))
     }
 

@@ -116,6 +116,7 @@ fn one_of_each(name: &str) -> Vec<Json> {
             json!({ "spec": { "replicas": 0, "selector": matching, "template": template } }),
         ),
         object("coordination.k8s.io/v1", "Lease", json!({ "spec": { "holderIdentity": "x" } })),
+        object("node.k8s.io/v1", "RuntimeClass", json!({ "handler": "x" })),
         object(
             "policy/v1",
             "PodDisruptionBudget",

@@ -274,21 +274,30 @@ fn what_cannot_be_is_refused_with_the_reason() {
     }
 }
 
-fn pod(more: &str) -> String {
+/// A pod of a class that has to be there before every server lets it in, whatever else one asks of pods.
+fn pod(class: &str, more: &str) -> String {
     format!(
         "resource \"kubernetes_manifest\" \"pod\" {{\n{more}  manifest = {{\n    apiVersion = \"v1\"\n    kind = \"Pod\"\n    \
-         metadata = {{ name = \"one\" }}\n    spec = {{\n      serviceAccountName = \"runs-it\"\n      \
+         metadata = {{ name = \"one\" }}\n    spec = {{\n      runtimeClassName = \"{class}\"\n      \
          automountServiceAccountToken = false\n      containers = [{{ name = \"c\", image = \"example.com/c\" }}]\n    }}\n  }}\n}}\n"
     )
 }
 
+/// A cluster in which pods find the account that they run as. Whoever keeps the namespace may have made it, or never make it.
+fn cluster_with_account() -> Cluster {
+    let cluster = Cluster::new("");
+    cluster.kubectl_with(&["-n", &cluster.namespace, "create", "serviceaccount", "default"], "");
+    cluster
+}
+
 #[test]
 fn what_the_cluster_does_not_let_in_is_said_in_the_plan_and_nothing_is_made() {
-    let cluster = Cluster::new("");
+    let cluster = cluster_with_account();
     let service = "resource \"kubernetes_manifest\" \"web\" {\n  manifest = {\n    apiVersion = \"v1\"\n    kind = \"Service\"\n    \
-                   metadata = { name = \"web\" }\n    spec = { ports = [{ name = \"http\", port = 70000 }] }\n  }\n}\n";
+                   metadata = { name = \"web\" }\n    spec = { ports = [{ name = \"http\", port = 70000, protocol = \"TCP\" }] }\n  \
+                   }\n}\n";
     for (text, kind, name, expected) in [
-        (pod(""), "pod", "one", "error looking up service account"),
+        (pod("nowhere", ""), "pod", "one", "RuntimeClass \"nowhere\" not found"),
         (service.to_owned(), "service", "web", "spec.ports[0].port"),
     ] {
         cluster.configure(&text);
@@ -302,10 +311,14 @@ fn what_the_cluster_does_not_let_in_is_said_in_the_plan_and_nothing_is_made() {
 
 #[test]
 fn what_an_earlier_step_makes_possible_is_no_reason_to_refuse_the_plan() {
-    let account = "resource \"kubernetes_manifest\" \"account\" {\n  manifest = {\n    apiVersion = \"v1\"\n    kind = \"ServiceAccount\"\n    \
-                   metadata = { name = \"runs-it\" }\n  }\n}\n";
-    let cluster = Cluster::new("");
-    cluster.configure(&format!("{account}\n{}", pod("  depends_on = [kubernetes_manifest.account]\n")));
+    let cluster = cluster_with_account();
+    let class = format!(
+        "resource \"kubernetes_manifest\" \"class\" {{\n  manifest = {{\n    apiVersion = \"node.k8s.io/v1\"\n    \
+         kind = \"RuntimeClass\"\n    metadata = {{ name = \"{0}\" }}\n    handler = \"runs-it\"\n  }}\n}}\n",
+        cluster.namespace
+    );
+    let pod = pod(&cluster.namespace, "  depends_on = [kubernetes_manifest.class]\n");
+    cluster.configure(&format!("{class}\n{pod}"));
     let told = cluster.fleet(&["plan"]);
     assert!(told.stdout.contains("would be refused as things are"), "{}{}", told.stdout, told.stderr);
     cluster.run("apply").ok();

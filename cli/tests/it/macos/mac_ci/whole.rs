@@ -1,6 +1,6 @@
 //! From nothing to three healthy fleets and back, as each service sees it.
 
-use fleet_lab::gate::{Pass, When};
+use fleet_lab::gate::Pass;
 use serde_json::{Value as Json, json};
 
 use super::World;
@@ -24,7 +24,7 @@ fn three_fleets_come_out_of_one_pool_and_go_back() {
 
     let servers = NAMES.map(|name| world.rented.server(name).id);
     let devices = NAMES.map(|name| world.device(name));
-    world.rented.lab.gate().await_number(usize::MAX, When::After, || ());
+    world.rented.lab.gate().begin_anew();
     world.run_searched("destroy");
     let calls = world.rented.lab.gate().passed();
     for ((name, server), device) in NAMES.iter().zip(&servers).zip(&devices) {

@@ -104,6 +104,7 @@ impl Github {
         };
         let files = json!({ ".runner": BASE64_STANDARD.encode(json!({ "AgentId": runner.id, "AgentName": name }).to_string()) });
         let config = BASE64_STANDARD.encode(files.to_string());
+        self.books().configurations.push(config.clone());
         Ok(Reply::json(201, &json!({ "runner": shown(&runner), "encoded_jit_config": config })))
     }
 }

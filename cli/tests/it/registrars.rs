@@ -44,11 +44,12 @@ struct Service {
 const SERVICES: &[Service] = &[GITLAB, FORGEJO];
 
 /// What the laws need to know of a kind of registrations.
-struct Registrations {
+pub(crate) struct Registrations {
     /// The name of its provider.
-    provider: &'static str,
+    pub(crate) provider: &'static str,
     desk: fn(&World) -> Desk,
-    add: fn(&World),
+    /// Makes the runner of the example.
+    pub(crate) add: fn(&World),
     runners: fn(&World) -> Vec<Seen>,
 }
 
@@ -63,7 +64,7 @@ const GITHUB: Registrations = Registrations {
     },
 };
 
-const GITHUB_URL: &str = "https://github.com/example";
+pub(crate) const GITHUB_URL: &str = "https://github.com/example";
 
 /// Registers a runner at GitHub, whose agent is on no Mac.
 fn add_to_github(world: &World, name: &str) -> u64 {
@@ -88,13 +89,13 @@ impl Service {
 }
 
 /// The services whose registrations the laws are tried on.
-fn registered() -> impl Iterator<Item = Registrations> {
+pub(crate) fn registrations() -> impl Iterator<Item = Registrations> {
     SERVICES.iter().map(Service::registrations).chain([GITHUB])
 }
 
 /// The kinds that the laws are tried on.
 pub(crate) fn kinds(sort: Sort) -> Vec<String> {
-    let all = registered().flat_map(|service| examples(sort, &format!("{}_", service.provider)));
+    let all = registrations().flat_map(|service| examples(sort, &format!("{}_", service.provider)));
     all.map(|(kind, _)| kind).collect()
 }
 
@@ -147,7 +148,7 @@ fn writes(desk: &Desk) -> usize {
 
 #[test]
 fn the_laws_hold_for_every_registration_on_its_example() {
-    for service in registered() {
+    for service in registrations() {
         let all = examples(Sort::Resource, &format!("{}_", service.provider));
         let [(kind, text)] = &all[..] else { panic!("{all:?}") };
         let world = World::new(text);

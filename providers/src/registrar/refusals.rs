@@ -3,8 +3,9 @@
 use fleet_lab::desk::How;
 
 /// What goes wrong, whether it is worth another try, and after how many seconds.
-pub(crate) const REFUSALS: [(How, bool, Option<u64>); 12] = [
+pub(crate) const REFUSALS: [(How, bool, Option<u64>); 13] = [
     (How::Refuse(400), false, None),
+    (How::Refuse(401), false, None),
     (How::Refuse(403), false, None),
     (How::Refuse(404), false, None),
     (How::Refuse(405), false, None),

@@ -18,7 +18,7 @@ pub(super) fn register(cluster: &Cluster, name: &str, beat: &str) {
 }
 
 /// An agent says something of its Node. `kubectl` of old clients changes no status, so the path is written out.
-fn pulse(cluster: &Cluster, name: &str, ready: &str, beat: &str) {
+pub(super) fn pulse(cluster: &Cluster, name: &str, ready: &str, beat: &str) {
     let mut node = cluster.object("node", name).unwrap();
     // Others may write at the same time.
     node["metadata"].as_object_mut().unwrap().remove("resourceVersion");

@@ -36,7 +36,7 @@ const ROWS: &[Row] = &[
         |world| {
             let tailnet = &world.lab.vendors().tailscale.books.tailnet;
             tailnet.edit(|book| {
-                book.keys.iter_mut().for_each(|key| key.is_revoked |= key.secret.contains("CNTRL"))
+                book.keys.iter_mut().for_each(|key| key.is_revoked |= key.secret.contains("CNTRL"));
             });
         },
         "replace ended",

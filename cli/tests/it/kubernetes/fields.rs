@@ -35,7 +35,7 @@ pub(super) const CASES: &[Case] = &[
                     patch_token(
                         cluster,
                         r#"{"data":{"auth-extra-groups":"c3lzdGVtOmJvb3RzdHJhcHBlcnM6eA=="}}"#,
-                    )
+                    );
                 },
                 "update groups",
                 ByApply,
@@ -67,7 +67,7 @@ pub(super) const CASES: &[Case] = &[
             (|cluster| annotate(cluster, "tailscale.com/proxy-group"), "update proxy_group", ByApply),
             (
                 |cluster| {
-                    cluster.patch("service", "mini-0", r#"{"spec":{"ports":[{"name":"ssh","port":2222}]}}"#)
+                    cluster.patch("service", "mini-0", r#"{"spec":{"ports":[{"name":"ssh","port":2222}]}}"#);
                 },
                 "update ports",
                 ByApply,
@@ -137,7 +137,7 @@ pub(super) const CASES: &[Case] = &[
                         "serviceaccount",
                         &cluster.namespace,
                         r#"{"metadata":{"labels":{"team":"x"}}}"#,
-                    )
+                    );
                 },
                 "update labels",
                 ByApply,

@@ -90,7 +90,7 @@ impl World {
 
     /// Secrets stand in none of these texts, in none of these files, and not in the state.
     #[track_caller]
-    fn check_hidden(&self, texts: &[&str], files: &[&str], secrets: Vec<String>) {
+    fn check_hidden(&self, texts: &[&str], files: &[&str], secrets: &[String]) {
         let search = Search::new(&secrets.iter().map(String::as_str).collect::<Vec<_>>());
         texts.iter().for_each(|text| search.check("output", text.as_bytes()));
         for name in files {
@@ -277,7 +277,7 @@ fn a_runner_for_one_job_comes_runs_it_and_is_gone() {
         assert_eq!(mode & 0o777, 0o600);
         minis.check_converged("it waits for its job");
         let seen = minis.by_hand("ps -axo args=").ok();
-        world.check_hidden(&[&told, &seen], &["log", "events"], world.vendors.github.books.secrets());
+        world.check_hidden(&[&told, &seen], &["log", "events"], &world.vendors.github.books.secrets());
         assert!(minis.runners().end_job(runner.id));
         world.await_that("it is over", || !place.join("run").exists());
         assert_eq!(runners(), []);
@@ -317,6 +317,6 @@ fn no_credential_stands_where_somebody_could_see_it() {
     secrets.push(world.app.pkcs1.lines().nth(1).unwrap().to_owned());
     // What Apps sign begins so.
     secrets.push("eyJ0eXAiOiJKV1Qi".to_owned());
-    world.check_hidden(&[&told], &["log", "events", "saved"], secrets);
+    world.check_hidden(&[&told], &["log", "events", "saved"], &secrets);
     assert!(!world.minis.runners().list(URL)[0].token_was_visible, "among the words of a process");
 }

@@ -1,6 +1,6 @@
 //! What `plan`, `apply` and `destroy` share: configuration, state and reality → plan → apply.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 use std::time::{Duration, UNIX_EPOCH};
 
@@ -219,8 +219,8 @@ impl Site {
     }
 
     /// Takes back what was issued for this run; what could not be is told.
-    pub(crate) fn withdraw_secrets(&self) -> Vec<String> {
-        self.vault.withdraw()
+    pub(crate) fn withdraw_secrets(&self, used: &BTreeSet<Arc<str>>) -> Vec<String> {
+        self.vault.withdraw(used)
     }
 
     /// Why a secret could not be had, if so.

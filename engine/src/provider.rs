@@ -37,6 +37,17 @@ use crate::resource::{At, BoxFuture, Change, Disruption, Error, Touch};
 use crate::schema::Requests;
 use crate::secret::InCluster;
 
+/// What a provider issued, when the run that needed it is over.
+#[derive(Clone, Copy, Debug)]
+pub struct Issued<'a> {
+    /// What it was asked for.
+    pub request: &'a str,
+    /// What it gave.
+    pub secret: &'a Secret,
+    /// Whether a step that needed it was done, or may have been.
+    pub is_used: bool,
+}
+
 /// A provider: a family of kinds that share one way to the world.
 ///
 /// # Guarantees
@@ -73,7 +84,7 @@ pub trait Provider: Send + Sync + 'static {
     /// Its kinds of `data` that are read from hosts.
     const DATA_ON_HOSTS: &'static [&'static dyn HostDatum] = &[];
 
-    /// Of a provider that issues secrets: why a request cannot be one, as a sentence. A request is what `from` says in
+    /// Of a provider that issues secrets: whose one is, or why a request cannot be one, as a sentence. A request is what `from` says in
     /// `secret "name" { from = …  provider = NAME }`.
     const ISSUES: Option<Requests> = None;
 
@@ -100,11 +111,11 @@ pub trait Provider: Send + Sync + 'static {
     }
 
     /// Takes back what [`issue`](Provider::issue) gave, once the run that needed it is over: nobody can use it any more then. What
-    /// cannot be taken back ends by itself.
+    /// is of use afterwards stays, unless no step came to use it. What cannot be taken back ends by itself.
     fn withdraw(
         &self,
         settings: Self::Settings,
-        issued: &Secret,
+        issued: Issued<'_>,
     ) -> impl Future<Output = Result<(), Error>> + Send {
         let _ = (settings, issued);
         async { Ok(()) }

@@ -19,7 +19,7 @@ use crate::kind::{Data, Kind};
 use crate::pool::vendors::Vendors;
 use crate::pool::{Rule, Vendor, VendorReader};
 use crate::provider::{
-    Ask, HOST, Journal, Provider, ReadBack, Reader, Readers, Session, Standing, Writer, Writers,
+    Ask, HOST, Issued, Journal, Provider, ReadBack, Reader, Readers, Session, Standing, Writer, Writers,
 };
 use crate::resource::{BoxFuture, Change, Disruption, Error, Touch};
 use crate::schema::{Catalog, Entry, Place, Sort};
@@ -105,7 +105,12 @@ impl Registry {
     }
 
     /// Has a provider take back what it issued.
-    pub async fn withdraw(&self, session: &Session, settings: &Value, issued: &Secret) -> Result<(), Error> {
+    pub async fn withdraw(
+        &self,
+        session: &Session,
+        settings: &Value,
+        issued: Issued<'_>,
+    ) -> Result<(), Error> {
         self.provider(session)?.withdraw(settings, issued).await
     }
 
@@ -242,7 +247,7 @@ trait Erased: Send + Sync {
     fn reader<'a>(&'a self, settings: &'a Value) -> BoxFuture<'a, Result<Arc<dyn Reader>, Error>>;
     fn writer<'a>(&'a self, settings: &'a Value) -> BoxFuture<'a, Result<Arc<dyn Writer>, Error>>;
     fn issue<'a>(&'a self, settings: &'a Value, request: &'a str) -> BoxFuture<'a, Result<Secret, Error>>;
-    fn withdraw<'a>(&'a self, settings: &'a Value, issued: &'a Secret) -> BoxFuture<'a, Result<(), Error>>;
+    fn withdraw<'a>(&'a self, settings: &'a Value, issued: Issued<'a>) -> BoxFuture<'a, Result<(), Error>>;
     fn kept<'a>(&'a self, settings: &'a Value, place: &'a InCluster) -> BoxFuture<'a, Result<Secret, Error>>;
     fn standing<'a>(&'a self, settings: &'a Value) -> BoxFuture<'a, Result<Option<Standing>, Error>>;
     fn vendor_reader<'a>(
@@ -306,7 +311,7 @@ impl<P: Provider> Erased for Of<P> {
         Box::pin(async move { self.0.issue(configured::<P>(settings)?, request).await })
     }
 
-    fn withdraw<'a>(&'a self, settings: &'a Value, issued: &'a Secret) -> BoxFuture<'a, Result<(), Error>> {
+    fn withdraw<'a>(&'a self, settings: &'a Value, issued: Issued<'a>) -> BoxFuture<'a, Result<(), Error>> {
         Box::pin(async move { self.0.withdraw(configured::<P>(settings)?, issued).await })
     }
 

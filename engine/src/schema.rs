@@ -86,8 +86,9 @@ pub enum Nesting {
     Map,
 }
 
-/// What a provider can be asked to issue: why a request is none, as a sentence.
-pub type Requests = fn(&str) -> Result<(), String>;
+/// What a provider can be asked to issue: whose the secret is, however that is to be made, as the shortest request for it; or why a
+/// request is none, as a sentence.
+pub type Requests = fn(&str) -> Result<String, String>;
 
 /// Something the catalogue knows.
 #[derive(Clone, Debug)]

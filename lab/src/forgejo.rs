@@ -6,6 +6,7 @@
 //! | `GET`/`POST PLACE/actions/runners`, `GET`/`DELETE PLACE/actions/runners/ID` | runners of a place |
 //!
 //! A place is the whole server (`admin`), an organisation (`orgs/macs`), a repository (`repos/macs/app`) or who asks (`user`).
+//! Lists begin with the runner that was there last, so that what stands on a page changes between two of them.
 //! Labels are what an agent says of itself. A runner that runs a job is removed like any other, and its job is lost; none can
 //! be kept from new jobs.
 
@@ -19,6 +20,9 @@ use crate::desk::{Ask, Books, Paging, Reply};
 
 /// The token that it knows from the beginning, and that may do everything.
 pub const TOKEN: &str = "1ab0000000000000000000000000000000000000";
+
+/// Where people see it.
+pub const URL: &str = "https://forgejo.example.com";
 
 /// What there is, and which scope of a token is about it.
 const PLACES: [(&str, &str); 4] =
@@ -39,6 +43,8 @@ struct Inside {
     made: u64,
     jobs_lost: u64,
     secrets: Vec<String>,
+    /// How often an agent comes right after a list was shown.
+    restless: u32,
 }
 
 /// A token of somebody.
@@ -77,8 +83,14 @@ pub struct Runner {
 impl Default for Forgejo {
     fn default() -> Forgejo {
         let own = Personal { token: TOKEN.into(), login: "lab".into(), scopes: vec!["all".into()] };
-        let inside =
-            Inside { tokens: vec![own], runners: Vec::new(), made: 0, jobs_lost: 0, secrets: Vec::new() };
+        let inside = Inside {
+            tokens: vec![own],
+            runners: Vec::new(),
+            made: 0,
+            jobs_lost: 0,
+            secrets: Vec::new(),
+            restless: 0,
+        };
         Forgejo { inside: Arc::new(Mutex::new(inside)) }
     }
 }
@@ -104,6 +116,11 @@ impl Forgejo {
         self.inside().create(place, name).to_string()
     }
 
+    /// So many times an agent comes right after a page of a list was shown: the one that stood last, which is the first then.
+    pub fn disturb_lists(&self, times: u32) {
+        self.inside().restless = times;
+    }
+
     /// Changes what is known of a runner.
     pub fn change(&self, id: u64, change: impl FnOnce(&mut Runner)) {
         if let Some(runner) = self.inside().runners.iter_mut().find(|runner| runner.id == id) {
@@ -115,14 +132,13 @@ impl Forgejo {
     pub fn contact(&self, configuration: &str, labels: &[&str]) -> bool {
         let said: Value = serde_json::from_str(configuration).unwrap_or_default();
         let mut inside = self.inside();
-        let is_it = |runner: &&mut Runner| said["uuid"] == *runner.uuid && said["token"] == *runner.token;
-        let found = inside.runners.iter_mut().find(is_it);
-        found
-            .map(|runner| {
-                runner.online = true;
-                runner.labels = labels.iter().map(|label| (*label).to_owned()).collect();
-            })
-            .is_some()
+        let is_it = |runner: &Runner| said["uuid"] == *runner.uuid && said["token"] == *runner.token;
+        let Some(at) = inside.runners.iter().position(is_it) else { return false };
+        let mut runner = inside.runners.remove(at);
+        runner.online = true;
+        runner.labels = labels.iter().map(|label| (*label).to_owned()).collect();
+        inside.runners.push(runner);
+        true
     }
 
     /// How many jobs were cut short because their runner was removed.
@@ -227,10 +243,15 @@ impl Books for Forgejo {
         match operation {
             "get_user" => return Reply::json(200, &json!({ "id": 1, "login": token.login })),
             "list_runners" => {
-                let own = inside.runners.iter().filter(|runner| runner.place == name);
-                return PAGING.cut(ask, own.map(shown).collect(), |page, total| {
+                let own = inside.runners.iter().rev().filter(|runner| runner.place == name);
+                let page = PAGING.cut(ask, own.map(shown).collect(), |page, total| {
                     Reply::json(200, &json!(page)).with("x-total-count", total.to_string())
                 });
+                if inside.restless > 0 && !inside.runners.is_empty() {
+                    inside.restless -= 1;
+                    inside.runners.rotate_left(1);
+                }
+                return page;
             }
             "create_runner" => {
                 return match ask.json()["name"].as_str().filter(|name| !name.is_empty()) {

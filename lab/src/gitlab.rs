@@ -20,6 +20,9 @@ use crate::desk::{Ask, Books, Paging, Reply};
 /// The token that it knows from the beginning, and that may do everything.
 pub const TOKEN: &str = "glpat-lab0000000000000000";
 
+/// Where people see it.
+pub const URL: &str = "https://gitlab.example.com";
+
 /// What there is: its kind, its path and its number.
 const PLACES: [(&str, &str, u64); 2] = [("groups", "macs", 7), ("projects", "macs/app", 8)];
 

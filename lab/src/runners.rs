@@ -38,6 +38,9 @@ struct Books {
 pub trait Agents: std::fmt::Debug + Send + Sync {
     /// Whether the agent in a directory of a Mac runs with these credentials.
     fn is_listening(&self, mac: &str, directory: &str, client: &str) -> bool;
+
+    /// The agent in a directory of a Mac has run the one job that it was for: it forgets who it is, and ends.
+    fn end(&self, mac: &str, directory: &str);
 }
 
 /// A token by which a runner may be registered, or removed.
@@ -255,6 +258,30 @@ impl Runners {
         };
         books.runners.push(runner.clone());
         Some(runner)
+    }
+
+    /// The agent of a runner for one job has been started somewhere. False if no runner has these credentials.
+    pub(crate) fn come(&self, client: &str, place: (String, String), token_is_visible: bool) -> bool {
+        let mut books = self.books();
+        let found = books.runners.iter_mut().find(|runner| runner.client == client);
+        found
+            .map(|runner| {
+                (runner.os, runner.place, runner.token_was_visible) = ("macos", place, token_is_visible);
+            })
+            .is_some()
+    }
+
+    /// A runner for one job has run it: it is forgotten here, and its agent ends. False if there is none of that number.
+    pub fn end_job(&self, id: u64) -> bool {
+        let (ended, agents) = {
+            let mut books = self.books();
+            let at = books.runners.iter().position(|runner| runner.id == id && runner.ephemeral);
+            (at.map(|at| books.runners.remove(at)), books.agents.as_ref().and_then(Weak::upgrade))
+        };
+        if let (Some(runner), Some(agents)) = (&ended, agents) {
+            agents.end(&runner.place.0, &runner.place.1);
+        }
+        ended.is_some()
     }
 
     /// Changes what is known of a runner: its labels, its group, whether it runs a job. False if there is none.

@@ -65,12 +65,14 @@ impl Vendors {
     /// What a program that uses them needs in its environment.
     pub fn environment(&self) -> impl Iterator<Item = (String, String)> {
         let variables = [
+            ("FORGEJO_API_URL", self.forgejo.desk.url()),
             ("FORGEJO_TOKEN", forgejo::TOKEN),
-            ("FORGEJO_URL", self.forgejo.desk.url()),
+            ("FORGEJO_URL", forgejo::URL),
             ("GITHUB_API_URL", self.github.desk.url()),
             ("GITHUB_TOKEN", github::TOKEN),
+            ("GITLAB_API_URL", self.gitlab.desk.url()),
             ("GITLAB_TOKEN", gitlab::TOKEN),
-            ("GITLAB_URL", self.gitlab.desk.url()),
+            ("GITLAB_URL", gitlab::URL),
             ("OP_CONNECT_HOST", self.connect.desk.url()),
             ("OP_CONNECT_TOKEN", connect::TOKEN),
             ("TAILSCALE_API_KEY", tailnet::API_KEY),

@@ -4,7 +4,7 @@
 //! What is the same for all of them is here: how long a new agent is waited for, and that a job is never cut short;
 //! [`record`] is what their kinds have in common, and [`service`] the way to those that take a token and answer in JSON.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::future::Future;
 use std::time::Duration;
 
@@ -15,6 +15,8 @@ use fleet_engine::resource::Error;
 use futures_util::future::join_all;
 
 pub(crate) mod record;
+#[cfg(test)]
+pub(crate) mod refusals;
 pub(crate) mod service;
 
 /// How often a service is asked whether an agent is there.
@@ -40,6 +42,10 @@ pub struct Registered {
     pub labels: Vec<String>,
     /// The group it is in, by its number there.
     pub group: Option<i64>,
+    /// Whether it is kept from new jobs, where a service can do that.
+    pub paused: bool,
+    /// Whether an agent was ever connected.
+    pub was_seen: bool,
 }
 
 /// A runner that is known before it has an agent.
@@ -175,12 +181,7 @@ pub(crate) async fn rosters<'u>(
 }
 
 /// An earlier runner of a name, which is in the way of a new one; none if the name is free. One that is online stays.
-pub(crate) async fn leftover(
-    roster: &impl Roster,
-    doing: &str,
-    url: &str,
-    name: &str,
-) -> Result<Option<i64>, Error> {
+async fn leftover(roster: &impl Roster, doing: &str, url: &str, name: &str) -> Result<Option<i64>, Error> {
     match find(roster, url, name).await? {
         Some(known) if known.online => {
             Err(Error::permanent(format!("{doing}: one of this name is online there"))
@@ -190,10 +191,45 @@ pub(crate) async fn leftover(
     }
 }
 
+/// Takes earlier runners of a name away, until the name is free. One that is said to be gone and is still there stays, and ends it.
+pub(crate) async fn free_name<F: Future<Output = Result<(), Error>> + Send>(
+    roster: &impl Roster,
+    doing: &str,
+    url: &str,
+    name: &str,
+    delete: impl Fn(i64) -> F + Send + Sync,
+) -> Result<(), Error> {
+    let mut deleted = BTreeSet::new();
+    while let Some(id) = leftover(roster, doing, url, name).await? {
+        if !deleted.insert(id) {
+            return Err(Error::permanent(format!(
+                "{doing}: runner {id} of this name was deleted and is still there"
+            ))
+            .help("see whether the token may delete runners there, or delete it yourself"));
+        }
+        delete(id).await?;
+    }
+    Ok(())
+}
+
+/// Takes back what was made for an agent that never came.
+pub(crate) async fn take_back(registrar: &impl Registrar, url: &str, name: &str) -> Result<(), Error> {
+    let runners = registrar.list(url).await?.into_iter();
+    for runner in runners.filter(|runner| runner.name == name && !runner.online && !runner.was_seen) {
+        registrar.remove(url, runner.id).await?;
+    }
+    Ok(())
+}
+
 /// Where a runner is asked for by `runner:URL?WISH`, and which; none if something else is written.
 pub(crate) fn requested(request: &str) -> Option<(&str, Prepared)> {
     let (url, wish) = request.strip_prefix("runner:")?.split_once('?')?;
     Some((url, Prepared::parse(wish)?))
+}
+
+/// How the runner of a name is asked for, whatever else is wished of it when it is made.
+pub(crate) fn request(url: &str, name: &str) -> String {
+    format!("runner:{url}?name={name}")
 }
 
 /// The server and the path of the address of a place, such as `https://github.com/example`; none if it is no such address.
@@ -298,6 +334,8 @@ mod tests {
                 busy: now < self.busy_until,
                 labels: Vec::new(),
                 group: Some(1),
+                paused: false,
+                was_seen: now >= self.online,
             };
             Ok(if there { vec![runner] } else { Vec::new() })
         }
@@ -349,6 +387,18 @@ mod tests {
                 .unwrap_err();
             assert!(error.message.contains(expected) && !error.transient && error.help.is_some(), "{error}");
             assert_eq!(run.now(), MINUTE);
+        }
+    }
+
+    #[tokio::test]
+    async fn what_an_agent_has_been_is_not_taken_back() {
+        for (online, is_removed) in [(0, false), (100, true)] {
+            let run = Run::default();
+            let service = service(&run, 0, online, 0);
+            take_back(&service, "u", "other").await.unwrap();
+            assert!(!*service.removed.lock().unwrap());
+            take_back(&service, "u", "mini").await.unwrap();
+            assert_eq!(*service.removed.lock().unwrap(), is_removed);
         }
     }
 

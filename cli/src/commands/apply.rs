@@ -1,5 +1,6 @@
 //! `fleet apply`, and what `fleet destroy` shares with it.
 
+use std::collections::BTreeSet;
 use std::io::Write as _;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -141,12 +142,18 @@ pub(crate) fn converge(
         progress.say(&Recovered { r#type: "recovered", steps: database.recovered() });
         writeln!(env.stderr, "{told}")?;
     }
-    let mut run = Run { database: &database, progress: &progress, ledger: Ledger::default(), lost: None };
+    let mut run = Run {
+        database: &database,
+        progress: &progress,
+        ledger: Ledger::default(),
+        used: BTreeSet::new(),
+        lost: None,
+    };
     let exit = waves(env, &site, options, given, reviewed, &mut run);
     if let Err(failure) = &exit {
         progress.say_failure(failure);
     }
-    for told in site.withdraw_secrets() {
+    for told in site.withdraw_secrets(&run.used) {
         writeln!(env.stderr, "warning: {told}")?;
     }
     progress.hear(&Event::Finished { ledger: &run.ledger });
@@ -168,6 +175,8 @@ struct Run<'a> {
     database: &'a Database,
     progress: &'a Progress,
     ledger: Ledger,
+    /// The secrets that were issued and came to use.
+    used: BTreeSet<Arc<str>>,
     /// Why the state could not be written any more, if so.
     lost: Option<StoreError>,
 }
@@ -256,7 +265,7 @@ fn waves(
             none => none.insert(site.catch_signals()?),
         };
         let said = planned.warnings.clone();
-        let Applied { ledger: of_wave, expansion, mut problems, lost } =
+        let Applied { ledger: of_wave, used, expansion, mut problems, lost } =
             site.apply(planned, &running, signals, wave);
         progress.pause();
         // What the plan said already is not said again.
@@ -267,6 +276,7 @@ fn waves(
             writeln!(env.stdout, "{}", summary(&of_wave))?;
         }
         run.ledger.extend(of_wave);
+        run.used.extend(used);
         run.lost = lost;
         if !good || !waits || !changes || interrupt.urgency() > Urgency::None {
             if options.goal == Goal::Converge {

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use fleet_engine::host::reach::Secret;
 use fleet_engine::plan::chain;
-use fleet_engine::provider::Session;
+use fleet_engine::provider::{Issued, Session};
 use fleet_engine::registry::Registry;
 use fleet_engine::resource::Error;
 use fleet_engine::secret::InCluster;
@@ -47,9 +47,11 @@ impl Issuer {
     }
 
     /// Has it taken back, once nobody needs it any more.
-    pub(super) fn withdraw(&self, session: &Session, settings: &Value, issued: &str) -> Result<(), Missing> {
-        let (registry, issued) = (self.registry(), Secret(issued.to_owned()));
-        wait_for(async { registry.withdraw(session, settings, &issued).await.map_err(missing) })
+    pub(super) fn withdraw(&self, issued: &super::Issued, is_used: bool) -> Result<(), Missing> {
+        let super::Issued { request, session, settings, value, .. } = issued;
+        let (registry, secret) = (self.registry(), Secret(value.clone()));
+        let issued = Issued { request, secret: &secret, is_used };
+        wait_for(async { registry.withdraw(session, settings, issued).await.map_err(missing) })
     }
 
     /// A Secret of the cluster that the kubeconfig of the surroundings leads to: the provider of clusters knows the way.

@@ -12,7 +12,7 @@ mod keeper;
 mod place;
 
 use std::cell::{Cell, RefCell};
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
 use std::time::SystemTime;
 
@@ -62,7 +62,9 @@ pub(crate) struct Got {
 /// What a provider issued.
 struct Issued {
     /// What it was asked for.
-    from: String,
+    request: String,
+    /// Where it comes from, as its origins are known by.
+    place: String,
     session: Session,
     settings: Value,
     value: String,
@@ -103,15 +105,17 @@ impl Vault {
         self.is_applying.set(true);
     }
 
-    /// Has providers take back what they issued, now that no step needs it any more; what was not taken back is told.
-    pub(crate) fn withdraw(&self) -> Vec<String> {
+    /// Has providers take back what they issued, now that no step needs it any more, and says which of it a step has used; what
+    /// was not taken back is told.
+    pub(crate) fn withdraw(&self, used: &BTreeSet<Arc<str>>) -> Vec<String> {
+        let origins = self.origins.borrow();
         let left = self.issued.take().into_iter().filter_map(|one| {
-            let Missing { why, help } =
-                self.issuer.withdraw(&one.session, &one.settings, &one.value).err()?;
+            let is_used = origins.iter().any(|(name, place)| *place == one.place && used.contains(&**name));
+            let Missing { why, help } = self.issuer.withdraw(&one, is_used).err()?;
             let help = help.map(|help| format!("; {help}")).unwrap_or_default();
             Some(format!(
-                "`{}` was used and could not be taken back, and is good until it ends: {why}{help}",
-                one.from
+                "`{}` was issued and could not be taken back, and is good until it ends: {why}{help}",
+                one.request
             ))
         });
         left.collect()
@@ -178,11 +182,11 @@ impl Secrets for Vault {
         let mut asked = self.asked.borrow_mut();
         let outcome = asked.entry(place).or_insert_with(|| match from {
             Origin::Source(source) => self.fetch(source),
-            Origin::Issued { session, settings, request } => {
+            Origin::Issued { session, settings, request, .. } => {
                 let value = self.issuer.issue(session, settings, request)?;
-                let from = request.to_owned();
-                let (session, settings) = (session.clone(), settings.clone());
-                self.issued.borrow_mut().push(Issued { from, session, settings, value: value.clone() });
+                let (session, settings, value_of) = (session.clone(), settings.clone(), value.clone());
+                let (request, place) = (request.to_owned(), from.to_string());
+                self.issued.borrow_mut().push(Issued { request, place, session, settings, value: value_of });
                 Ok(Got::without_end(value))
             }
         });

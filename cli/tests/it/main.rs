@@ -8,6 +8,7 @@ mod conditions;
 mod configured;
 mod console;
 mod converge;
+mod drifts;
 mod fmt;
 mod frame;
 mod golden;

@@ -1,14 +1,20 @@
 //! Services of CI beside GitHub, through the command line: runners that are made there, seen, waited for and gone.
 
 use std::fs;
+use std::path::PathBuf;
+use std::process::Stdio;
+use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::Duration;
 
-use fleet_engine::schema::Sort;
+use fleet_engine::schema::{Catalog, Sort};
 use fleet_lab::desk::Desk;
+use fleet_lab::gate::When;
 use fleet_lab::runners::{Purpose, Wish};
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value as Json, json};
 
+use crate::support::providers;
 use crate::vendors::{World, examples};
 
 /// What is known of a runner: its name, its labels, and whether jobs are let in.
@@ -38,11 +44,12 @@ struct Service {
 const SERVICES: &[Service] = &[GITLAB, FORGEJO];
 
 /// What the laws need to know of a kind of registrations.
-struct Registrations {
+pub(crate) struct Registrations {
     /// The name of its provider.
-    provider: &'static str,
+    pub(crate) provider: &'static str,
     desk: fn(&World) -> Desk,
-    add: fn(&World),
+    /// Makes the runner of the example.
+    pub(crate) add: fn(&World),
     runners: fn(&World) -> Vec<Seen>,
 }
 
@@ -57,7 +64,7 @@ const GITHUB: Registrations = Registrations {
     },
 };
 
-const GITHUB_URL: &str = "https://github.com/example";
+pub(crate) const GITHUB_URL: &str = "https://github.com/example";
 
 /// Registers a runner at GitHub, whose agent is on no Mac.
 fn add_to_github(world: &World, name: &str) -> u64 {
@@ -82,13 +89,13 @@ impl Service {
 }
 
 /// The services whose registrations the laws are tried on.
-fn registered() -> impl Iterator<Item = Registrations> {
+pub(crate) fn registrations() -> impl Iterator<Item = Registrations> {
     SERVICES.iter().map(Service::registrations).chain([GITHUB])
 }
 
 /// The kinds that the laws are tried on.
 pub(crate) fn kinds(sort: Sort) -> Vec<String> {
-    let all = registered().flat_map(|service| examples(sort, &format!("{}_", service.provider)));
+    let all = registrations().flat_map(|service| examples(sort, &format!("{}_", service.provider)));
     all.map(|(kind, _)| kind).collect()
 }
 
@@ -141,7 +148,7 @@ fn writes(desk: &Desk) -> usize {
 
 #[test]
 fn the_laws_hold_for_every_registration_on_its_example() {
-    for service in registered() {
+    for service in registrations() {
         let all = examples(Sort::Resource, &format!("{}_", service.provider));
         let [(kind, text)] = &all[..] else { panic!("{all:?}") };
         let world = World::new(text);
@@ -265,6 +272,133 @@ fn a_runner_comes_by_what_is_issued_and_goes_after_its_job() {
         assert_eq!(((service.runners)(&world).len(), (service.lost)(&world)), (0, 0), "{name}: {told}");
         assert!(!world.site.path().join("agent").exists(), "{name}");
     }
+}
+
+#[test]
+fn labels_are_changed_while_the_agent_is_online() {
+    // Forgejo's are where its agent is configured, as the example of its provider has it.
+    let catalog = providers(PathBuf::new());
+    let doc = &catalog.find(Sort::Provider, "forgejo").unwrap().schema.doc;
+    let (_, example) = doc.split_once("```hcl\n").unwrap();
+    let text = example.split_once("```").unwrap().0;
+    let mut world = World::new(text);
+    world.vars.insert("CI_ADMIN_TOKEN".to_owned(), world.vars["FORGEJO_TOKEN"].clone());
+    world.apply().ok();
+    let connection = world.site.read("connection.yml");
+    let (_, json) = connection.split_once("forgejo: ").unwrap();
+    assert!((FORGEJO.contact)(&world, json.trim()));
+    let made = writes(&(FORGEJO.desk)(&world));
+    world.site.write("main.fleet.hcl", &text.replace("macos:host", "macos:host\", \"xcode:host"));
+    world.apply().ok();
+    assert!(world.site.read("labels.yml").contains("xcode:host"));
+    assert_eq!(world.site.read("connection.yml"), connection);
+    assert_eq!(writes(&(FORGEJO.desk)(&world)), made, "its runner is as it was");
+
+    // GitLab's are set there.
+    let text = |tags: &str| {
+        format!(
+            "{}  labels = [{tags}]\n}}\n",
+            configuration(&GITLAB, "seen").trim_end().trim_end_matches('}')
+        )
+    };
+    let world = World::new(&configuration(&GITLAB, ""));
+    world.apply().ok();
+    let token = world.site.read("agent");
+    assert!((GITLAB.contact)(&world, &token));
+    for tags in ["\"macos\", \"xcode\"", "\"linux\", \"macos\""] {
+        world.site.write("main.fleet.hcl", &text(tags));
+        world.apply().ok();
+    }
+    // What it is made with is nothing to one that is there.
+    world.site.write(
+        "main.fleet.hcl",
+        &text("\"linux\", \"macos\"").replace("labels=macos,xcode", "labels=linux,macos"),
+    );
+    assert_eq!(world.apply().ok(), "No changes.\n");
+    assert_eq!((GITLAB.runners)(&world)[0].1, ["linux", "macos"]);
+    assert_eq!(world.site.read("agent"), token);
+}
+
+/// A file that needs what is issued, and a step that fails before it.
+fn failing(provider: &str, request: &str) -> String {
+    format!(
+        "provider \"{provider}\" {{}}\n\nsecret \"runner\" {{\n  from     = \"{request}\"\n  provider = {provider}\n}}\n\n\
+         resource \"core_file\" \"first\" {{\n  path    = \"missing/first\"\n  content = \"x\"\n}}\n\n\
+         resource \"core_file\" \"agent\" {{\n  path       = \"agent\"\n  content    = secret.runner\n  depends_on = [core_file.first]\n}}\n"
+    )
+}
+
+#[test]
+fn what_was_issued_for_a_step_that_never_came_is_taken_back() {
+    let jit = "jit-config:https://github.com/example?name=mini&labels=macos";
+    type Known = fn(&World) -> usize;
+    let at_github: Known =
+        |world| world.lab.vendors().github.books.runners().list("https://github.com/example").len();
+    let cases: [(&str, &str, Known); 3] = [
+        (GITLAB.provider, GITLAB.request, |world| (GITLAB.runners)(world).len()),
+        (FORGEJO.provider, FORGEJO.request, |world| (FORGEJO.runners)(world).len()),
+        ("github", jit, at_github),
+    ];
+    for (provider, request, known) in cases {
+        let text = failing(provider, request);
+        let world = World::new(&text);
+        world.apply().failed();
+        assert!(!world.site.path().join("agent").exists(), "{provider}");
+        world.fleet(&["destroy", "--auto-approve"]).ok();
+        assert_eq!(known(&world), 0, "{provider}: nothing that is known there is left behind");
+
+        // What a step has used stays, whatever fails beside it: its agent has yet to come.
+        let text = text.replace("  depends_on = [core_file.first]\n", "");
+        let world = World::new(&text);
+        world.apply().failed();
+        assert!(world.site.path().join("agent").exists(), "{provider}");
+        assert_eq!(known(&world), 1, "{provider}");
+    }
+}
+
+#[test]
+fn a_runner_that_was_left_paused_gets_jobs_again() {
+    let calls = |world: &World| {
+        let gate = world.lab.gate();
+        gate.await_number(usize::MAX, When::After, || ());
+        world.fleet(&["destroy", "--auto-approve"]).ok();
+        gate.passed()
+    };
+    let alive = || {
+        let world = World::new(&configuration(&GITLAB, ""));
+        world.apply().ok();
+        assert!((GITLAB.contact)(&world, &world.site.read("agent")));
+        world.site.write("main.fleet.hcl", &configuration(&GITLAB, "seen"));
+        world.apply().ok();
+        world
+    };
+    let calls = calls(&alive());
+    let deletes = calls.iter().position(|pass| pass.method == "DELETE").unwrap() + 1;
+
+    // Killed when it was paused, and not yet deleted.
+    let world = alive();
+    let victim = Arc::new(OnceLock::new());
+    let known = Arc::clone(&victim);
+    world.lab.gate().await_number(deletes, When::Before, move || {
+        kill_process(*known.wait(), Signal::KILL).unwrap();
+    });
+    let mut fleet = world.site.command_with_path(["destroy", "--auto-approve"]);
+    let mut fleet = fleet.envs(&world.vars).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    victim.set(Pid::from_child(&fleet)).unwrap();
+    fleet.wait().unwrap();
+    let lets_jobs_in = || (GITLAB.runners)(&world)[0].2;
+    assert!(!lets_jobs_in(), "{calls:?}");
+    let plan = world.fleet(&["plan"]).ok();
+    assert!(plan.contains("paused") && plan.contains("true → false"), "{plan}");
+    world.apply().ok();
+    assert!(lets_jobs_in());
+    assert_eq!(world.fleet(&["plan"]).ok(), "No changes.\n");
+
+    // One that is meant to be paused stays so.
+    let text = configuration(&GITLAB, "seen").replace("job_timeout = 2", "paused = true");
+    world.site.write("main.fleet.hcl", &text);
+    world.apply().ok();
+    assert!(!lets_jobs_in());
 }
 
 #[test]

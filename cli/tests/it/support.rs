@@ -132,9 +132,20 @@ impl Ran {
     /// The same as one line: where it is wrapped depends on how long the names in it are.
     #[track_caller]
     pub(crate) fn complaint(self) -> String {
-        let words = self.failed();
-        words.split_whitespace().filter(|word| *word != "│").collect::<Vec<_>>().join(" ")
+        in_one_line(&self.failed())
     }
+
+    /// All that a command said that must have worked, as one line.
+    #[track_caller]
+    pub(crate) fn told(self) -> String {
+        let told = in_one_line(&format!("{}{}", self.stdout, self.stderr));
+        self.ok();
+        told
+    }
+}
+
+fn in_one_line(text: &str) -> String {
+    text.split_whitespace().filter(|word| *word != "│").collect::<Vec<_>>().join(" ")
 }
 
 /// A writer whose text can be read afterwards.

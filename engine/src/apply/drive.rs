@@ -15,6 +15,7 @@ use super::busy::Disturbed;
 use super::schedule::{Ready, TaskId};
 use super::step::{Removal, Wish};
 use super::tasks::{Task, Tasks, tasks};
+use super::used::Users;
 use super::worker::{Ended, Worker};
 use super::{Applied, Hands};
 use crate::address::{Address, Item};
@@ -46,6 +47,7 @@ pub async fn apply<'c>(
     let Tasks { tasks, schedule, needed, secrets } = tasks(&planned, surroundings.catalog, window);
     let steps = planned.plan.steps.values().filter(|step| step.action.changes_the_world()).count();
     hands.listener.hear(&Event::WaveStarted { wave, steps });
+    let users = Users::of(&planned);
     let Planned { plan, expansion, shadow, state, settled, settings, observed, .. } = planned;
     let placeholders = surroundings.with_placeholders();
     let sessions = plan.steps.values().chain(plan.deposed.values().flat_map(BTreeMap::values));
@@ -105,7 +107,7 @@ pub async fn apply<'c>(
     let Driver { again, mut ledger, problems, lost, .. } = driver;
     let expansion = again.into_expansion();
     ledger.elapsed = hands.clock.now().saturating_sub(started);
-    Applied { ledger, expansion, problems, lost }
+    Applied { used: users.used(&ledger), ledger, expansion, problems, lost }
 }
 
 /// The hosts that could not be reached when what is recorded there was looked at.

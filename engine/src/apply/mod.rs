@@ -5,6 +5,7 @@
 //! 3. `drive`: begins them, and evaluates what becomes known; `inputs`: what a step needs; `endings`: how steps end
 //! 4. `busy`: hosts where somebody's work runs are not disturbed; `worker`: sessions and turns; `step`: one step: intent on
 //!    disk, act, read back, record; `note`: what is not to be forgotten in the middle of one; [`retry`]: when to try again
+//! 5. `used`: which of the secrets that were issued for it came to use
 //!
 //! What one step makes decides what the next one wishes: the graph that says who depends on whom is also the order in
 //! which values are evaluated again.
@@ -18,8 +19,11 @@ pub mod retry;
 pub mod schedule;
 mod step;
 mod tasks;
+mod used;
 mod worker;
 
+use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::time::Duration;
 
 use fleet_syntax::Diagnostics;
@@ -98,6 +102,8 @@ impl Default for Pace {
 pub struct Applied<'c> {
     /// How every step ended that had something to do.
     pub ledger: Ledger,
+    /// The secrets that providers issued and that a step was done with, or may have been, by their names.
+    pub used: BTreeSet<Arc<str>>,
     /// What everything turned out to be.
     pub expansion: Expansion<'c>,
     /// Conditions that do not hold, and expressions that cannot be evaluated after all.

@@ -81,15 +81,22 @@ pub enum Origin<'a> {
         settings: &'a Value,
         /// What it is asked for.
         request: &'a str,
+        /// Whose it is, however that is to be made: what stays with it when something else of the request changes.
+        whose: &'a str,
     },
 }
 
-/// Every secret is a text that names it: what is made of it shows how, and not what.
+/// Every secret is a text that names it: what is made of it shows how, and not what. What is issued for a thing is named by that
+/// thing: one that is there needs no other secret when it would be made otherwise now.
 #[derive(Clone, Copy, Debug)]
 pub struct Placeholders;
 
 impl Secrets for Placeholders {
     fn get(&self, name: &str, from: Origin<'_>) -> Option<Value> {
+        let from = match from {
+            Origin::Source(source) => source.to_string(),
+            Origin::Issued { session, whose, .. } => format!("{whose} by {session}"),
+        };
         Some(Value::from(format!("secret.{name} from {from}").as_str()))
     }
 }

@@ -168,19 +168,23 @@ impl<'c> Walk<'_, 'c> {
             self.unknown_kind(Sort::Provider, "provider", name, provider.name.span);
             return None;
         };
-        let refused = match entry.issues {
+        let understood = match entry.issues {
             None => Err(format!("The provider `{name}` issues no secrets.")),
-            Some(check) => check(request),
+            Some(understand) => understand(request),
         };
-        if let Err(why) = refused {
-            let error = Diagnostic::error(secret.from.span, "this cannot be issued", why);
-            self.diagnostics.push(error.help("without `provider`, `from` is a place such as `\"env:NAME\"`"));
-            return None;
-        }
+        let whose = match understood {
+            Ok(whose) => whose,
+            Err(why) => {
+                let error = Diagnostic::error(secret.from.span, "this cannot be issued", why);
+                self.diagnostics
+                    .push(error.help("without `provider`, `from` is a place such as `\"env:NAME\"`"));
+                return None;
+            }
+        };
         let alias = provider.alias.as_ref().map(|alias| alias.name.clone());
         let session = Session { alias, ..Session::of(name.clone()) };
         let settings = self.expansion.settings(catalog, &session)?;
-        let from = Origin::Issued { session: &session, settings: &settings, request };
+        let from = Origin::Issued { session: &session, settings: &settings, request, whose: &whose };
         self.surroundings.secrets.get(&secret.name.name, from)
     }
 

@@ -200,6 +200,9 @@ fleet "builders" {
     runner      = { version = var.runner.version, source = var.runner.source, sha256 = filesha256(var.runner.source) }
     homebrew    = { source = var.homebrew, sha256 = filesha256(var.homebrew) }
     build_cache = { path = "/opt/build-cache", variable = "BUILD_CACHE" }
+
+    # A job of it uses what is on the Mac: so it comes last, and goes first.
+    depends_on = [module.mac]
   }
 }
 

@@ -32,6 +32,8 @@ pub(super) struct Books {
     tokens: Vec<Token>,
     /// Groups of runners, by their place in the list: number 1 is the one that everybody has.
     pub(super) groups: Vec<String>,
+    /// What agents for one job are started with.
+    pub(super) configurations: Vec<String>,
     made: u64,
 }
 
@@ -91,7 +93,14 @@ impl Default for Books {
     fn default() -> Books {
         let lab = Personal { token: TOKEN.into(), login: "lab".into(), expires_at: None };
         let groups = vec!["Default".to_owned()];
-        Books { personal: vec![lab], apps: Vec::new(), tokens: Vec::new(), groups, made: 1000 }
+        Books {
+            personal: vec![lab],
+            apps: Vec::new(),
+            tokens: Vec::new(),
+            groups,
+            configurations: Vec::new(),
+            made: 1000,
+        }
     }
 }
 
@@ -152,7 +161,9 @@ impl Github {
     /// Every token that it gave to installations: what nobody may see.
     #[must_use]
     pub fn secrets(&self) -> Vec<String> {
-        self.books().tokens.iter().map(|token| token.token.clone()).collect()
+        let books = self.books();
+        let tokens = books.tokens.iter().map(|token| &token.token);
+        tokens.chain(&books.configurations).cloned().collect()
     }
 
     /// Takes back all tokens of installations.

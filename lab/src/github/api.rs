@@ -102,8 +102,12 @@ impl Github {
                 &format!("Already exists - A runner with the name *** already exists. {name}"),
             ));
         };
-        let files = json!({ ".runner": BASE64_STANDARD.encode(json!({ "AgentId": runner.id, "AgentName": name }).to_string()) });
+        let settings = json!({ "AgentId": runner.id, "AgentName": name, "PoolId": group, "Ephemeral": true });
+        let credentials = json!({ "Scheme": "OAuth", "Data": { "clientId": runner.client } });
+        let file = |content: Value| BASE64_STANDARD.encode(content.to_string());
+        let files = json!({ ".runner": file(settings), ".credentials": file(credentials) });
         let config = BASE64_STANDARD.encode(files.to_string());
+        self.books().configurations.push(config.clone());
         Ok(Reply::json(201, &json!({ "runner": shown(&runner), "encoded_jit_config": config })))
     }
 }

@@ -1,7 +1,7 @@
 //! The two sides of Forgejo's API.
 //!
 //! What is relied on: a list has only what belongs to the place itself, not what it inherits; its pages have a header `Link`,
-//! whatever size was asked for. A runner is `offline`, `idle` or `active`, and active as long as its agent tells of a job.
+//! whatever size was asked for, and begin with the runner that was there last, so that they change while they are read. A runner is `offline`, `idle` or `active`, and active as long as its agent tells of a job.
 //! Its labels come from its agent alone. Names are not unique, and a runner is deleted whether it has a job or not.
 
 use fleet_engine::host::reach::Secret;
@@ -13,7 +13,7 @@ use serde_json::json;
 
 use super::scope::Scope;
 use crate::registrar::service::{self, Account, Asking, Changing, Manner, json_of};
-use crate::registrar::{Prepared, Registered, Registrar, Removed, Roster, leftover};
+use crate::registrar::{Prepared, Registered, Registrar, Removed, Roster, free_name};
 
 pub(super) const MANNER: Manner = Manner {
     name: "Forgejo",
@@ -27,6 +27,8 @@ pub(super) const MANNER: Manner = Manner {
     not_allowed: "the token lacks the scope that is named (`write:organization`, `write:repository`, `write:user` or `write:admin` \
                   for runners, `read:user` for whose it is), or its owner may not do this there",
     page_size: "limit",
+    total: "x-total-count",
+    since: "Forgejo 15",
 };
 
 /// Looks. It has no way to change anything.
@@ -49,6 +51,9 @@ struct Runner {
     status: String,
     #[serde(default)]
     labels: Option<Vec<String>>,
+    /// The version that its agent said it is.
+    #[serde(default)]
+    version: String,
 }
 
 #[derive(Deserialize)]
@@ -69,6 +74,12 @@ pub(super) fn connect(account: &Account) -> Result<Acting, Error> {
 }
 
 impl Looking {
+    /// A place on this server.
+    fn scope(&self, url: &str) -> Result<Scope, Error> {
+        let scope = Scope::of(url)?;
+        self.0.check_server(url).map(|()| scope)
+    }
+
     /// What Forgejo says of the token. Such tokens do not end by themselves.
     pub(super) async fn standing(&self) -> Result<Standing, Error> {
         let user: User = self.0.get("cannot ask Forgejo about the token", &["user"]).await?;
@@ -79,7 +90,9 @@ impl Looking {
 impl Roster for Looking {
     async fn list(&self, url: &str) -> Result<Vec<Registered>, Error> {
         let doing = format!("cannot list the runners at {url}");
-        let runners: Vec<Runner> = self.0.all(&doing, &Scope::of(url)?.runners(None), &[]).await?;
+        let scope = self.scope(url)?;
+        let runners: Vec<Runner> =
+            self.0.all(&doing, &scope.runners(None), &[], |runner: &Runner| runner.id).await?;
         Ok(runners.into_iter().map(Registered::from).collect())
     }
 }
@@ -104,12 +117,10 @@ impl Roster for Acting {
 
 impl Registrar for Acting {
     async fn prepare(&self, url: &str, wish: &Prepared) -> Result<Secret, Error> {
-        let scope = Scope::of(url)?;
+        let scope = self.looking.scope(url)?;
         let doing = format!("cannot make the runner `{}` at {url}", wish.name);
         // Forgejo itself would make a second one of the same name.
-        while let Some(id) = leftover(self, &doing, url, &wish.name).await? {
-            self.delete(&scope, id).await?;
-        }
+        free_name(self, &doing, url, &wish.name, |id| self.delete(&scope, id)).await?;
         let body = json!({ "name": wish.name });
         let answer = self.changing.send(&doing, Verb::Post, &scope.runners(None), Some(&body)).await?;
         let Made { uuid, token } = json_of(&doing, &answer)?;
@@ -118,7 +129,7 @@ impl Registrar for Acting {
 
     /// Forgejo would cut a job short, and cannot keep a runner from new ones: so it is looked at right before it goes.
     async fn remove(&self, url: &str, id: i64) -> Result<Removed, Error> {
-        let scope = Scope::of(url)?;
+        let scope = self.looking.scope(url)?;
         let doing = format!("cannot look at runner {id}");
         let found: Option<Runner> =
             self.looking.0.find(&doing, &scope.runners(Some(&id.to_string()))).await?;
@@ -134,15 +145,18 @@ impl From<Runner> for Registered {
     fn from(runner: Runner) -> Registered {
         let mut labels = runner.labels.unwrap_or_default();
         labels.sort();
+        let online = matches!(&*runner.status, "idle" | "active");
         Registered {
             id: runner.id,
             name: runner.name,
             // Forgejo does not know it.
             os: String::new(),
-            online: matches!(&*runner.status, "idle" | "active"),
+            online,
             busy: runner.status == "active",
+            was_seen: online || !runner.version.is_empty() || !labels.is_empty(),
             labels,
             group: None,
+            paused: false,
         }
     }
 }

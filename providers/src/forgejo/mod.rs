@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use fleet_engine::host::reach::Secret;
 use fleet_engine::kind::{Kind, Of};
-use fleet_engine::provider::{Provider, Standing};
+use fleet_engine::provider::{Issued, Provider, Standing};
 use fleet_engine::resource::Error;
 use fleet_engine::schema::Requests;
 
@@ -21,8 +21,8 @@ mod tests;
 pub use client::{Acting, Looking};
 pub use settings::Settings;
 
-use crate::registrar::service::Variables;
-use crate::registrar::{self, Prepared, Registrar};
+use crate::registrar::service::{Said, Variables};
+use crate::registrar::{self, Prepared, Registrar, take_back};
 use client::MANNER;
 use scope::Scope;
 
@@ -39,7 +39,8 @@ impl Forgejo {
 
     /// Connects as the settings say.
     pub fn connect(&self, settings: Settings) -> Result<Acting, Error> {
-        client::connect(&MANNER.account(&self.0, settings.url, settings.token)?)
+        let Settings { url, api_url, token } = settings;
+        client::connect(&MANNER.account(&self.0, Said { url, api_url, token })?)
     }
 }
 
@@ -50,7 +51,8 @@ impl Provider for Forgejo {
     type Reader = Looking;
     type Writer = Acting;
     const KINDS: &'static [&'static dyn Kind<Looking, Acting>] = &[&Of::<record::Record>::KIND];
-    const ISSUES: Option<Requests> = Some(|request| requested(request).map(drop));
+    const ISSUES: Option<Requests> =
+        Some(|request| requested(request).map(|(url, wish)| registrar::request(url, &wish.name)));
 
     async fn reader(&self, settings: Settings) -> Result<Looking, Error> {
         Ok(self.connect(settings)?.looking().clone())
@@ -63,6 +65,14 @@ impl Provider for Forgejo {
     async fn issue(&self, settings: Settings, request: &str) -> Result<Secret, Error> {
         let (url, wish) = requested(request).map_err(Error::permanent)?;
         self.connect(settings)?.prepare(url, &wish).await
+    }
+
+    async fn withdraw(&self, settings: Settings, issued: Issued<'_>) -> Result<(), Error> {
+        if issued.is_used {
+            return Ok(());
+        }
+        let (url, wish) = requested(issued.request).map_err(Error::permanent)?;
+        take_back(&self.connect(settings)?, url, &wish.name).await
     }
 
     async fn standing(&self, settings: Settings) -> Result<Option<Standing>, Error> {

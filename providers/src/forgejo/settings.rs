@@ -11,7 +11,11 @@ use fleet_derive::Schema;
 /// It issues secrets: `runner:URL?name=NAME` makes the record of a runner there, and is what its agent (12.8 or newer) is
 /// configured with: `{"url":…,"uuid":…,"token":…}`, JSON that can stand for a whole connection in the YAML of the agent. It is
 /// asked for when a step needs it. A runner of the same name that is not online is taken for an earlier one of the same
-/// machine, and goes; one that is online stays, and nothing is issued.
+/// machine, and goes; one that is online stays, and nothing is issued. Where no step that needed it was done, and no agent came,
+/// it goes again when the run is over.
+///
+/// What stands beside it in a file can be changed only when its agent is stopped, since it is told once. So labels have a file of
+/// their own, and what starts the agent puts both together: `cat labels.yml connection.yml > config.yml`, for no other eyes.
 ///
 /// ```hcl
 /// secret "forgejo" {
@@ -28,14 +32,21 @@ use fleet_derive::Schema;
 ///   provider = forgejo
 /// }
 ///
-/// resource "core_file" "agent" {
-///   path    = "config.yml"
+/// resource "core_file" "connection" {
+///   path    = "connection.yml"
+///   mode    = "0600"
 ///   content = <<-EOT
-///     runner:
-///       labels: ["macos:host"]
 ///     server:
 ///       connections:
 ///         forgejo: ${secret.runner}
+///   EOT
+/// }
+///
+/// resource "core_file" "labels" {
+///   path    = "labels.yml"
+///   content = <<-EOT
+///     runner:
+///       labels: ["macos:host"]
 ///   EOT
 /// }
 /// ```
@@ -43,6 +54,8 @@ use fleet_derive::Schema;
 pub struct Settings {
     /// Where Forgejo is; `FORGEJO_URL` if it is left out.
     pub url: Option<String>,
+    /// Where its API is reached, if that is elsewhere than at `url`, as behind a proxy; `FORGEJO_API_URL` if it is left out.
+    pub api_url: Option<String>,
     /// The token; `FORGEJO_TOKEN` if it is left out.
     #[fleet(secret)]
     pub token: Option<String>,

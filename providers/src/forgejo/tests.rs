@@ -1,6 +1,7 @@
 //! The API, against a Forgejo in miniature, over HTTP.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use fleet_engine::provider::Provider;
 use fleet_engine::resource::{ApiKind, At, Change};
@@ -11,6 +12,7 @@ use fleet_lab::{Lab, Options};
 use super::record::Record;
 use super::*;
 use crate::registrar::record::Record as _;
+use crate::registrar::refusals::REFUSALS;
 use crate::registrar::{Removed, Roster};
 
 const ORG: &str = "https://forgejo.example.com/macs";
@@ -29,7 +31,8 @@ impl World {
     }
 
     fn settings(&self, token: &str) -> Settings {
-        Settings { url: Some(self.lab.vendors().forgejo.desk.url().into()), token: Some(token.into()) }
+        let api_url = Some(self.lab.vendors().forgejo.desk.url().into());
+        Settings { url: Some("https://forgejo.example.com".into()), api_url, token: Some(token.into()) }
     }
 
     fn acting(&self) -> Acting {
@@ -90,6 +93,51 @@ async fn every_page_of_a_list_is_read() {
 }
 
 #[tokio::test]
+async fn a_list_that_changes_while_it_is_read_is_read_again() {
+    let world = World::new();
+    for number in 0..103 {
+        world.books().add_runner(&format!("mini-{number}"), "admin");
+    }
+    let (acting, desk) = (world.acting(), &world.lab.vendors().forgejo.desk);
+    world.books().disturb_lists(2);
+    let listed = acting.list("https://forgejo.example.com").await.unwrap();
+    let names: BTreeSet<&str> = listed.iter().map(|runner| &*runner.name).collect();
+    assert_eq!((listed.len(), names.len()), (103, 103));
+    // One that is never still is no list at all.
+    world.books().disturb_lists(u32::MAX);
+    let before = desk.count("list_runners");
+    let error = acting.list("https://forgejo.example.com").await.unwrap_err();
+    assert!(error.transient && error.message.contains("changed while it was read"), "{error}");
+    assert!(desk.count("list_runners") - before < 20);
+}
+
+#[tokio::test]
+async fn a_runner_that_cannot_be_deleted_is_not_tried_for_ever() {
+    let world = World::new();
+    let request = format!("runner:{ORG}?name=mini");
+    world.issue(&request).await.unwrap();
+    (0..5).for_each(|_| world.lab.vendors().forgejo.desk.mishap("delete_runner", How::Refuse(404)));
+    let error = world.issue(&request).await.unwrap_err();
+    assert!(error.message.contains("is still there") && error.help.is_some(), "{error}");
+    assert_eq!(world.lab.vendors().forgejo.desk.count("delete_runner"), 1);
+}
+
+#[tokio::test]
+async fn only_runners_of_its_own_server_are_asked_for() {
+    let world = World::new();
+    for url in ["https://codeberg.org/macs", "https://forgejo.example.com.evil.test/macs"] {
+        let made = world.issue(&format!("runner:{url}?name=mini")).await.unwrap_err();
+        let listed = world.acting().list(url).await.unwrap_err();
+        let removed = world.acting().remove(url, 1).await.unwrap_err();
+        for error in [made, listed, removed] {
+            assert!(error.message.contains("is not at https://forgejo.example.com"), "{error}");
+            assert!(error.help.is_some() && !error.transient, "{error}");
+        }
+    }
+    assert_eq!(world.lab.vendors().forgejo.desk.visits(), []);
+}
+
+#[tokio::test]
 async fn a_job_that_runs_is_not_cut_short() {
     let world = World::new();
     let id = world.runner().await;
@@ -129,21 +177,21 @@ async fn every_refusal_means_something() {
     let world = World::new();
     let acting = world.acting();
     let desk = &world.lab.vendors().forgejo.desk;
-    for (how, is_transient) in [
-        (How::Refuse(403), false),
-        (How::Refuse(404), false),
-        (How::Refuse(422), false),
-        (How::RefuseFor(429, 7), true),
-        (How::Between(502), true),
-        (How::CutAfter, true),
-    ] {
-        desk.mishap("list_runners", how);
-        let listed = acting.list(ORG).await.unwrap_err();
-        desk.mishap("create_runner", how);
-        let made = world.issue(&format!("runner:{ORG}?name=mini")).await.unwrap_err();
-        for error in [listed, made] {
-            assert_eq!(error.transient, is_transient, "{how:?}: {error}");
-            assert!(is_transient || error.help.is_some(), "{how:?}: {error}");
+    for (how, is_transient, after) in REFUSALS {
+        for operation in ["list_runners", "create_runner"] {
+            desk.mishap(operation, how);
+            let before = desk.count(operation);
+            let error = match operation {
+                "list_runners" => acting.list(ORG).await.unwrap_err(),
+                _ => world.issue(&format!("runner:{ORG}?name=mini")).await.unwrap_err(),
+            };
+            assert_eq!(error.transient, is_transient, "{operation} {how:?}: {error}");
+            assert_eq!(error.retry_after, after.map(Duration::from_secs), "{operation} {how:?}");
+            assert_eq!(desk.count(operation), before + 1, "{operation} {how:?}: it is sent once");
+            assert!(is_transient || error.help.is_some(), "{operation} {how:?}: {error}");
+            if operation == "create_runner" && matches!(how, How::Refuse(404 | 405)) {
+                assert!(error.help.unwrap().contains("Forgejo 15 or newer"), "{how:?}");
+            }
         }
     }
     world.runner().await;

@@ -399,7 +399,7 @@ impl Registrar for Acting {
         let answer = match prepare().await {
             // What was given out before is lost with whoever asked for it, and only one that no agent ever had may be taken away.
             Err(Refusal::Exists(error)) => match find(self, url, &wish.name).await? {
-                Some(left) if left.os == NEVER_CONNECTED && !left.online => {
+                Some(left) if !left.was_seen && !left.online => {
                     self.remove(url, left.id).await?;
                     prepare().await?
                 }
@@ -436,6 +436,8 @@ impl From<Runner> for Registered {
         Registered {
             id: runner.id,
             name: runner.name,
+            paused: false,
+            was_seen: runner.os != NEVER_CONNECTED,
             os: runner.os,
             online: runner.status == "online",
             busy: runner.busy,

@@ -11,7 +11,7 @@ use std::fmt;
 use fleet_engine::host::reach::Secret;
 use fleet_engine::host::{HostThing, OnHost};
 use fleet_engine::kind::{Data, Kind, Of};
-use fleet_engine::provider::{Provider, Standing};
+use fleet_engine::provider::{Issued, Provider, Standing};
 use fleet_engine::resource::Error;
 use fleet_engine::schema::Requests;
 
@@ -29,7 +29,7 @@ mod tests;
 pub use client::{Acting, Looking};
 pub use settings::{Account, Settings};
 
-use crate::registrar::{Prepared, Registrar};
+use crate::registrar::{Prepared, Registrar, take_back};
 use client::Purpose;
 use scope::Scope;
 
@@ -63,7 +63,7 @@ impl Provider for Github {
     const KINDS: &'static [&'static dyn Kind<Looking, Acting>] = &[&Of::<record::Record>::KIND];
     const DATA: &'static [&'static dyn Data<Looking>] = &[&Of::<runners::Runners>::KIND];
     const ON_HOSTS: &'static [&'static dyn HostThing] = &[&OnHost::<runner::Runner>::KIND];
-    const ISSUES: Option<Requests> = Some(|request| requested(request).map(drop));
+    const ISSUES: Option<Requests> = Some(|request| requested(request).map(|_| request.to_owned()));
 
     async fn reader(&self, settings: Settings) -> Result<Looking, Error> {
         Ok(self.connect(settings)?.looking().clone())
@@ -79,6 +79,16 @@ impl Provider for Github {
         match wanted {
             Wanted::Token(purpose) => github.token(url, purpose).await,
             Wanted::Configuration(wish) => github.prepare(url, &wish).await,
+        }
+    }
+
+    async fn withdraw(&self, settings: Settings, issued: Issued<'_>) -> Result<(), Error> {
+        match requested(issued.request).map_err(Error::permanent)? {
+            (Wanted::Configuration(wish), url) if !issued.is_used => {
+                take_back(&self.connect(settings)?, url, &wish.name).await
+            }
+            // A token ends by itself, and an agent has what came to use.
+            _ => Ok(()),
         }
     }
 

@@ -246,6 +246,8 @@ mod tests {
             busy: false,
             labels,
             group: Some(2),
+            paused: false,
+            was_seen: true,
         }
     }
 

@@ -18,6 +18,8 @@ const PROCEDURE: &str = include_str!("runner.sh");
 const REMOVE: &str = include_str!("runner_remove.sh");
 /// What jobs find programs by, unless somebody says otherwise.
 const PATH: &str = "/usr/local/bin:/opt/homebrew/bin:/usr/bin:/bin:/usr/sbin:/sbin";
+/// How base64 of a JSON object begins, which a configuration for one job is.
+const CONFIGURATION: &str = "eyI";
 /// How it is told that the registration is of no use.
 const UNREGISTERED: &str = "it is not registered";
 
@@ -34,6 +36,9 @@ const UNREGISTERED: &str = "it is not registered";
 ///
 /// An agent renews itself; `version` is the oldest that will do. One that runs a job is not interrupted: the apply waits for
 /// `timeout` seconds and fails.
+///
+/// It stays for any number of jobs, so it is not started with a `jit-config:`: with that, GitHub forgets a runner after one job, and
+/// the agent ends. The module `github-jit-runner` of the examples does that.
 ///
 /// Removing it takes everything off the Mac, once no job runs any more. GitHub lists the runner as offline until somebody deletes
 /// it there, or for 14 days; a `github_registration` beside it deregisters it first.
@@ -95,7 +100,7 @@ pub(super) struct Runner {
     /// The SHA-256 of `source`: as it was published, or `filesha256` of its path.
     #[fleet(required)]
     source_sha256: Option<String>,
-    /// A registration token. It is sent only to register, and not compared.
+    /// A registration token, such as a secret `registration-token:` of the provider. It is sent only to register, and not compared.
     #[fleet(required, secret, write_only)]
     token: Option<String>,
     /// For how many seconds its agent must have run to count.
@@ -144,6 +149,12 @@ impl Resource for Runner {
         self.source_sha256 = self.source_sha256.as_deref().map(normal_digest).transpose()?;
         if self.token.as_deref().is_some_and(|token| token.trim().is_empty() || token.trim().contains('\n')) {
             return refuse("token", "a token of one line is needed");
+        }
+        if self.token.as_deref().is_some_and(|token| token.trim().starts_with(CONFIGURATION)) {
+            return refuse(
+                "token",
+                "this is what an agent for one job is started with (`jit-config:`); one that stays takes a `registration-token:`",
+            );
         }
         for (attribute, value, least) in [("soak", self.soak, 0), ("timeout", self.timeout, 1)] {
             if !(least..=86_400).contains(&value) {

@@ -17,8 +17,9 @@ const API_URL: &str = "https://api.github.com";
 /// `GITHUB_APP_PRIVATE_KEY`, else from `GITHUB_TOKEN`. On GitHub Enterprise, `api_url` is the address of the server.
 ///
 /// It issues secrets: `registration-token:URL` and `remove-token:URL`, by which agents come and go, and
-/// `jit-config:URL?name=NAME&labels=A,B&group=GROUP`, by which an agent is started that is there for one job. Such a secret is
-/// asked for when a step needs it; a token is good for an hour.
+/// `jit-config:URL?name=NAME&labels=A,B&group=GROUP`, by which an agent is started that is there for one job, as the module
+/// `github-jit-runner` of the examples does. Such a secret is asked for when a step needs it; a
+/// token is good for an hour.
 ///
 /// ```hcl
 /// secret "github" {

@@ -10,7 +10,7 @@ use serde_json::{Value as Json, json};
 
 use super::scope::Scope;
 use crate::registrar::service::{self, Account, Asking, Changing, Manner, json_of};
-use crate::registrar::{Prepared, Registered, Registrar, Removed, Roster, leftover};
+use crate::registrar::{Prepared, Registered, Registrar, Removed, Roster, free_name};
 
 /// So many runners are asked about at once.
 const AT_ONCE: usize = 8;
@@ -26,6 +26,8 @@ pub(super) const MANNER: Manner = Manner {
     not_taken: "check `token` of the provider, or `GITLAB_TOKEN`: it is wrong, expired or revoked",
     not_allowed: "the token lacks a scope (`create_runner` and `manage_runner`, or `api`), or its role may not do this there",
     page_size: "per_page",
+    total: "x-total",
+    since: "GitLab 16",
 };
 
 /// Looks. It has no way to change anything.
@@ -42,6 +44,12 @@ pub struct Acting {
 #[derive(Deserialize)]
 struct Numbered {
     id: i64,
+}
+
+impl Numbered {
+    fn id(&self) -> i64 {
+        self.id
+    }
 }
 
 /// A runner, with all that GitLab tells of one.
@@ -91,6 +99,12 @@ impl Looking {
         Ok(Standing { who: format!("the token {}", token.name), until, warnings: Vec::new() })
     }
 
+    /// A place on this server.
+    fn scope(&self, url: &str) -> Result<Scope, Error> {
+        let scope = Scope::of(url)?;
+        self.0.check_server(url).map(|()| scope)
+    }
+
     /// All that GitLab tells of a runner; none if it is gone.
     async fn runner(&self, id: i64) -> Result<Option<Runner>, Error> {
         self.0.find(&format!("cannot look at runner {id}"), &["runners", &id.to_string()]).await
@@ -100,7 +114,8 @@ impl Looking {
     async fn is_busy(&self, id: i64) -> Result<bool, Error> {
         let doing = format!("cannot list the jobs of runner {id}");
         let path = ["runners", &id.to_string(), "jobs"];
-        Ok(!self.0.all::<Json>(&doing, &path, &[("status", "running")]).await?.is_empty())
+        let jobs: Vec<Numbered> = self.0.all(&doing, &path, &[("status", "running")], Numbered::id).await?;
+        Ok(!jobs.is_empty())
     }
 
     /// The same in the words of all services of CI. Only one that is online can have a job.
@@ -117,16 +132,18 @@ impl Looking {
             busy: online && self.is_busy(id).await?,
             labels,
             group: None,
+            paused: runner.paused,
+            was_seen: runner.status.as_deref() != Some("never_contacted"),
         }))
     }
 }
 
 impl Roster for Looking {
     async fn list(&self, url: &str) -> Result<Vec<Registered>, Error> {
-        let scope = Scope::of(url)?;
+        let scope = self.scope(url)?;
         let doing = format!("cannot list the runners at {url}");
-        let known: Vec<Numbered> =
-            self.0.all(&doing, &scope.runners(), &[("type", scope.runner_type())]).await?;
+        let query = [("type", scope.runner_type())];
+        let known: Vec<Numbered> = self.0.all(&doing, &scope.runners(), &query, Numbered::id).await?;
         // The list has neither their tags nor their jobs.
         let runners = stream::iter(known).map(|Numbered { id }| self.registered(id)).buffered(AT_ONCE);
         runners.try_filter_map(|runner| async { Ok(runner) }).try_collect().await
@@ -145,7 +162,7 @@ impl Acting {
     }
 
     /// Lets a runner have no new jobs, or have them again.
-    async fn pause(&self, id: i64, is_paused: bool) -> Result<(), Error> {
+    pub(super) async fn pause(&self, id: i64, is_paused: bool) -> Result<(), Error> {
         self.put(&format!("cannot pause runner {id}"), id, &json!({ "paused": is_paused })).await
     }
 
@@ -168,12 +185,10 @@ impl Roster for Acting {
 
 impl Registrar for Acting {
     async fn prepare(&self, url: &str, wish: &Prepared) -> Result<Secret, Error> {
-        let scope = Scope::of(url)?;
+        let scope = self.looking.scope(url)?;
         let doing = format!("cannot make the runner `{}` at {url}", wish.name);
         // GitLab itself would make a second one of the same name.
-        while let Some(id) = leftover(self, &doing, url, &wish.name).await? {
-            self.delete(id).await?;
-        }
+        free_name(self, &doing, url, &wish.name, |id| self.delete(id)).await?;
         let mut body =
             json!({ "runner_type": scope.runner_type(), "description": wish.name, "tag_list": wish.labels });
         if let Some((path, name)) = scope.itself() {
@@ -184,7 +199,8 @@ impl Registrar for Acting {
     }
 
     /// GitLab would cut a job short: so the runner gets no new one, is looked at, and goes only if none runs.
-    async fn remove(&self, _: &str, id: i64) -> Result<Removed, Error> {
+    async fn remove(&self, url: &str, id: i64) -> Result<Removed, Error> {
+        self.looking.scope(url)?;
         let Some(before) = self.looking.runner(id).await? else { return Ok(Removed::Gone) };
         self.pause(before.id, true).await?;
         let removed = match self.looking.is_busy(id).await {

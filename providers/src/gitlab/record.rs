@@ -17,7 +17,8 @@ use crate::registrar::{Registered, Registrar, await_online, deregister, find, re
 /// job that runs is waited for and never cut short, then GitLab forgets the runner, and only then its agent is taken
 /// off the host. After `job_timeout` it gives up, says so, and leaves everything as it is.
 ///
-/// Tags that somebody changes at GitLab are put right. A runner that was deleted there is planned anew, and its agent
+/// Tags that somebody changes at GitLab are put right, and one that was paused there, or that was left so by a run that was killed,
+/// gets jobs again. The `labels` of the secret are those that it is made with; they are changed here. A runner that was deleted there is planned anew, and its agent
 /// has to be configured with another token: `--replace` what holds it.
 ///
 /// ```hcl
@@ -38,6 +39,9 @@ pub(super) struct Record {
     /// Its tags; as they are if this is left out.
     #[fleet(optional_computed)]
     labels: Option<Vec<String>>,
+    /// Whether it is kept from new jobs.
+    #[fleet(default = false)]
+    paused: bool,
     /// How many seconds its agent may take to be online.
     #[fleet(default = 120)]
     online_timeout: i64,
@@ -117,7 +121,16 @@ impl record::Record for Record {
     fn named(url: String, name: String) -> Result<Record, Error> {
         Scope::of(&url)?;
         let (labels, runner_id, online) = (None, None, None);
-        Ok(Record { url, name, labels, online_timeout: 120, job_timeout: 1800, runner_id, online })
+        Ok(Record {
+            url,
+            name,
+            labels,
+            paused: false,
+            online_timeout: 120,
+            job_timeout: 1800,
+            runner_id,
+            online,
+        })
     }
 
     fn key(&self) -> Key<'_> {
@@ -127,6 +140,7 @@ impl record::Record for Record {
     fn seen(&self, runner: &Registered) -> Record {
         Record {
             labels: Some(runner.labels.clone()),
+            paused: runner.paused,
             runner_id: Some(runner.id),
             online: Some(runner.online),
             ..self.clone()
@@ -135,10 +149,13 @@ impl record::Record for Record {
 }
 
 impl Record {
-    /// Gives a runner the tags that are wished for.
+    /// Gives a runner the tags that are wished for, and lets it have jobs or not.
     async fn put_right(self, writer: &Acting, found: &Registered) -> Result<Record, Error> {
         if let Some(labels) = self.labels.as_ref().filter(|labels| **labels != found.labels) {
             writer.set_labels(found.id, labels).await?;
+        }
+        if self.paused != found.paused {
+            writer.pause(found.id, self.paused).await?;
         }
         Ok(Record { runner_id: Some(found.id), ..self })
     }

@@ -9,7 +9,8 @@ use fleet_derive::Schema;
 ///
 /// It issues secrets: `runner:URL?name=NAME&labels=A,B` makes the record of a runner there, and is the token that its agent
 /// is configured with. It is asked for when a step needs it. A runner of the same name that is not online is taken for an
-/// earlier one of the same machine, and goes; one that is online stays, and nothing is issued.
+/// earlier one of the same machine, and goes; one that is online stays, and nothing is issued. Where no step that needed it was
+/// done, and no agent came, it goes again when the run is over.
 ///
 /// ```hcl
 /// secret "gitlab" {
@@ -30,6 +31,8 @@ use fleet_derive::Schema;
 pub struct Settings {
     /// Where GitLab is; `GITLAB_URL` if it is left out, and `https://gitlab.com` without either.
     pub url: Option<String>,
+    /// Where its API is reached, if that is elsewhere than at `url`, as behind a proxy; `GITLAB_API_URL` if it is left out.
+    pub api_url: Option<String>,
     /// The token; `GITLAB_TOKEN` if it is left out.
     #[fleet(secret)]
     pub token: Option<String>,

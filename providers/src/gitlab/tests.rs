@@ -11,6 +11,7 @@ use fleet_lab::{Lab, Options};
 
 use super::record::Record;
 use super::*;
+use crate::registrar::refusals::REFUSALS;
 use crate::registrar::{Removed, Roster};
 
 const GROUP: &str = "https://gitlab.example.com/groups/macs";
@@ -29,7 +30,8 @@ impl World {
     }
 
     fn settings(&self, token: &str) -> Settings {
-        Settings { url: Some(self.lab.vendors().gitlab.desk.url().into()), token: Some(token.into()) }
+        let api_url = Some(self.lab.vendors().gitlab.desk.url().into());
+        Settings { url: Some("https://gitlab.example.com".into()), api_url, token: Some(token.into()) }
     }
 
     fn acting(&self) -> Acting {
@@ -109,6 +111,32 @@ async fn a_job_is_never_cut_short() {
 }
 
 #[tokio::test]
+async fn a_runner_that_cannot_be_deleted_is_not_tried_for_ever() {
+    let world = World::new();
+    let request = format!("runner:{GROUP}?name=mini");
+    world.issue(&request).await.unwrap();
+    (0..5).for_each(|_| world.lab.vendors().gitlab.desk.mishap("delete_runner", How::Refuse(404)));
+    let error = world.issue(&request).await.unwrap_err();
+    assert!(error.message.contains("is still there") && error.help.is_some(), "{error}");
+    assert_eq!(world.lab.vendors().gitlab.desk.count("delete_runner"), 1);
+}
+
+#[tokio::test]
+async fn only_runners_of_its_own_server_are_asked_for() {
+    let world = World::new();
+    for url in ["https://gitlab.com/groups/macs", "https://gitlab.example.com.evil.test/groups/macs"] {
+        let made = world.issue(&format!("runner:{url}?name=mini")).await.unwrap_err();
+        let listed = world.acting().list(url).await.unwrap_err();
+        let removed = world.acting().remove(url, 1).await.unwrap_err();
+        for error in [made, listed, removed] {
+            assert!(error.message.contains("is not at https://gitlab.example.com"), "{error}");
+            assert!(error.help.is_some() && !error.transient, "{error}");
+        }
+    }
+    assert_eq!(world.lab.vendors().gitlab.desk.visits(), []);
+}
+
+#[tokio::test]
 async fn tags_are_put_right() {
     let world = World::new();
     let token = world.issue(&format!("runner:{GROUP}?name=mini&labels=odd")).await.unwrap();
@@ -131,19 +159,7 @@ async fn every_refusal_means_something() {
     let world = World::new();
     let acting = world.acting();
     let desk = &world.lab.vendors().gitlab.desk;
-    for (how, is_transient, after) in [
-        (How::Refuse(400), false, None),
-        (How::Refuse(403), false, None),
-        (How::Refuse(404), false, None),
-        (How::Refuse(409), false, None),
-        (How::Refuse(422), false, None),
-        (How::RefuseFor(429, 7), true, Some(7)),
-        (How::Refuse(500), true, None),
-        (How::Between(502), true, None),
-        (How::Between(418), false, None),
-        (How::CutBefore, true, None),
-        (How::CutAfter, true, None),
-    ] {
+    for (how, is_transient, after) in REFUSALS {
         for operation in ["list_runners", "create_runner"] {
             desk.mishap(operation, how);
             let before = desk.count(operation);
@@ -155,6 +171,9 @@ async fn every_refusal_means_something() {
             assert_eq!(error.retry_after, after.map(Duration::from_secs), "{operation} {how:?}");
             assert_eq!(desk.count(operation), before + 1, "{operation} {how:?}: it is sent once");
             assert!(is_transient || error.help.is_some(), "{operation} {how:?}: {error}");
+            if operation == "create_runner" && matches!(how, How::Refuse(404 | 405)) {
+                assert!(error.help.unwrap().contains("GitLab 16 or newer"), "{how:?}");
+            }
         }
     }
     world.issue(&format!("runner:{GROUP}?name=mini")).await.unwrap();

@@ -13,6 +13,7 @@ use serde_json::{Value as Json, json};
 
 use super::client::{Acting, Looking, Resource};
 use super::json::{metadata, text};
+use super::owned::owned;
 use super::wait::{PATIENCE, gone};
 
 /// How often it is looked whether the token is there, and with which pause.
@@ -143,30 +144,54 @@ impl Account {
         Ok(())
     }
 
-    /// Removes all of it, authority first.
-    pub(super) async fn remove(&self, acting: &Acting) -> Result<(), Error> {
-        revoke(acting, &self.name, Some(&self.namespace)).await?;
+    /// Removes all of it, authority first; what stays, in words.
+    pub(super) async fn remove(&self, acting: &Acting) -> Result<Option<String>, Error> {
+        let stays = revoke(acting, &self.name, Some(&self.namespace)).await?;
         let secret = self.secret_name();
         for place in [secrets().one(&self.namespace, &secret), accounts().one(&self.namespace, &self.name)] {
             acting.delete(&place, "").await?;
             gone(&acting.looking, &place, "", PATIENCE).await?;
         }
-        Ok(())
+        Ok(stays)
     }
 }
 
 /// Takes the role of an account away; of any account of that name if no namespace is said. A binding of that name that is for
-/// others, or for others, too, is theirs and stays.
-pub(super) async fn revoke(acting: &Acting, name: &str, namespace: Option<&str>) -> Result<(), Error> {
+/// others, or for others, too, is theirs and stays: then it is told, in words.
+pub(super) async fn revoke(
+    acting: &Acting,
+    name: &str,
+    namespace: Option<&str>,
+) -> Result<Option<String>, Error> {
     let place = bindings().one("", name);
-    let Some(binding) = acting.looking.get(&place).await? else { return Ok(()) };
+    let Some(binding) = acting.looking.get(&place).await? else { return Ok(None) };
     if !is_alone(&binding, name, namespace) {
-        tracing::warn!("{place} is not for the account `{name}` alone, and stays");
-        return Ok(());
+        let role = text(&binding, &["roleRef", "name"]);
+        return Ok(Some(format!(
+            "{place} is not for the account `{name}` alone, and stays: it lets {} do what `{role}` may",
+            told(&binding)
+        )));
     }
     let uid = text(&binding, &["metadata", "uid"]);
     acting.delete(&place, uid).await?;
-    gone(&acting.looking, &place, uid, PATIENCE).await
+    gone(&acting.looking, &place, uid, PATIENCE).await?;
+    Ok(None)
+}
+
+/// Whom a binding is for, in words.
+fn told(binding: &Json) -> String {
+    let subjects = binding["subjects"].as_array().into_iter().flatten();
+    let named = |subject: &Json| {
+        let (kind, name) = (text(subject, &["kind"]), text(subject, &["name"]));
+        let namespace = subject["namespace"].as_str().map(|namespace| format!("{namespace}/"));
+        format!("{kind} `{}{name}`", namespace.unwrap_or_default())
+    };
+    subjects.map(named).collect::<Vec<_>>().join(", ")
+}
+
+/// Whether a binding was applied by us, and somebody else has said since whom it is for.
+fn is_changed(binding: &Json, manager: &str) -> bool {
+    owned(binding, manager).is_some_and(|owned| owned["subjects"].is_null())
 }
 
 /// Whether a binding is for one account and nobody else.
@@ -188,6 +213,17 @@ impl Found {
         let is_bound =
             binding.is_some_and(|binding| is_alone(binding, &account.name, Some(&account.namespace)));
         self.account.is_none() && self.secret.is_none() && !is_bound
+    }
+
+    /// Refuses to bind the account where a binding of that name is somebody else's: whoever is in it would lose what it grants.
+    pub(super) fn check_binding(&self, account: &Account, manager: &str) -> Result<(), Error> {
+        let Some(binding) = &self.binding else { return Ok(()) };
+        if is_alone(binding, &account.name, Some(&account.namespace)) || is_changed(binding, manager) {
+            return Ok(());
+        }
+        let place = format!("{}", bindings().one("", &account.name));
+        let error = Error::permanent(format!("{place} is somebody else's: it is for {}", told(binding)));
+        Err(error.help("choose another name, or remove that binding if nobody needs it"))
     }
 
     /// The role that the account is bound to; none if it is not, or if somebody else is.
@@ -279,6 +315,31 @@ mod tests {
         assert_eq!(cluster(Some("b"), None), named);
         assert_eq!(cluster(None, Some("https://a")), unproven);
         assert_eq!(cluster(None, Some("https://elsewhere")), known, "another server can be proven");
+    }
+
+    #[test]
+    fn a_binding_of_others_is_not_taken() {
+        let account = Account { namespace: "ci".into(), name: "a".into(), labels: BTreeMap::new() };
+        let applied =
+            |fields: Json| json!([{ "manager": "fleet", "operation": "Apply", "fieldsV1": fields }]);
+        let (role, both) = (json!({ "f:roleRef": {} }), json!({ "f:roleRef": {}, "f:subjects": {} }));
+        let ours = json!([{ "kind": "ServiceAccount", "name": "a", "namespace": "ci" }]);
+        let same_name = json!([{ "kind": "ServiceAccount", "name": "a", "namespace": "other" }]);
+        let users = json!([{ "kind": "User", "name": "x" }]);
+        for (subjects, managed, is_free) in [
+            (&ours, Json::Null, true),
+            (&users, Json::Null, false),
+            (&users, applied(role.clone()), true),
+            // We bound somebody else: the account of this name in another namespace.
+            (&same_name, applied(both), false),
+            (&same_name, applied(role), true),
+        ] {
+            let metadata = json!({ "managedFields": managed });
+            let binding = json!({ "metadata": metadata, "roleRef": {}, "subjects": subjects });
+            let found = Found { binding: Some(binding), ..Found::default() };
+            let checked = found.check_binding(&account, "fleet");
+            assert_eq!(checked.is_ok(), is_free, "{found:?}");
+        }
     }
 
     #[test]

@@ -8,7 +8,7 @@ use fleet_derive::Schema;
 use fleet_engine::attributes::Misfit;
 use fleet_engine::resource::{ApiKind, At, Change, Error, Resource};
 use futures_util::future::join_all;
-use serde_json::{Value as Json, json};
+use serde_json::{Map, Value as Json, json};
 use uuid::Uuid;
 
 use super::account::{decoded, secrets};
@@ -24,6 +24,9 @@ const LABEL: &str = "fleet.dev/bootstrap-token";
 
 /// How every group begins that a token may give.
 const GROUPS: &str = "system:bootstrappers:";
+
+/// The fields that are left out where nothing is wished.
+const MAY_BE_EMPTY: [&str; 2] = ["description", "auth-extra-groups"];
 
 /// A token by which a machine joins a cluster, good for a while.
 ///
@@ -183,7 +186,18 @@ impl ApiKind for BootstrapToken {
         let (id, secret) = token.split_once('.').unwrap_or_default();
         let name = secret_name(id);
         let place = secrets().one(NAMESPACE, &name);
-        writer.apply(&place, &self.secret(id, secret, &expires), true).await.map_err(Error::from)?;
+        let wish = self.secret(id, secret, &expires);
+        let made = writer.apply(&place, &wish, true).await.map_err(Error::from)?;
+        // What somebody else said where nothing is wished would stay theirs.
+        let is_odd = |name: &&str| wish["data"][*name].is_null() && !made["data"][*name].is_null();
+        let odd: Map<String, Json> = MAY_BE_EMPTY
+            .iter()
+            .filter(|name| is_odd(name))
+            .map(|name| ((*name).to_owned(), Json::Null))
+            .collect();
+        if !odd.is_empty() {
+            writer.merge(&place, &json!({ "data": odd })).await.map_err(Error::from)?;
+        }
         let id = Some(id.to_owned());
         Ok(BootstrapToken { expires_at: Some(expires), id, token: Some(token), ..self })
     }

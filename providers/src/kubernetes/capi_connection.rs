@@ -6,6 +6,7 @@ use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use fleet_derive::Schema;
 use fleet_engine::attributes::Misfit;
+use fleet_engine::provider::Journal;
 use fleet_engine::resource::{ApiKind, At, Change, Error, Resource};
 use futures_util::future::join_all;
 use serde_json::{Value as Json, json};
@@ -89,6 +90,20 @@ impl CapiConnection {
         format!("{}-kubeconfig", self.cluster)
     }
 
+    /// Removes all of it; what stays, in words.
+    async fn remove(&self, writer: &Acting) -> Result<Option<String>, Error> {
+        let namespace = self.namespace(&writer.looking);
+        let account = self.account(&namespace);
+        // Authority first: the binding goes with the account, and the role grants nothing any more.
+        let stays = account.remove(writer).await?;
+        let (role, name) = (roles().one("", &account.name), self.secret_name());
+        for place in [role, secrets().one(&namespace, &name)] {
+            writer.delete(&place, "").await?;
+            gone(&writer.looking, &place, "", PATIENCE).await?;
+        }
+        Ok(stays)
+    }
+
     async fn server(&self, looking: &Looking) -> Result<String, Error> {
         if let Some(server) = self.server.as_ref().filter(|server| !server.is_empty()) {
             return Ok(server.clone());
@@ -121,6 +136,7 @@ impl ApiKind for CapiConnection {
         let account = self.account(&namespace);
         let server = self.server(&writer.looking).await?;
         let found = account.find(&writer.looking).await?;
+        found.check_binding(&account, &writer.looking.manager)?;
         let credentials = account.make(writer).await?;
         let role = json!({
             "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole",
@@ -145,16 +161,25 @@ impl ApiKind for CapiConnection {
     }
 
     async fn destroy(writer: &Acting, observed: CapiConnection) -> Result<(), Error> {
-        let namespace = observed.namespace(&writer.looking);
-        let account = observed.account(&namespace);
-        // Authority first: the binding goes with the account, and the role grants nothing any more.
-        account.remove(writer).await?;
-        let (role, name) = (roles().one("", &account.name), observed.secret_name());
-        for place in [role, secrets().one(&namespace, &name)] {
-            writer.delete(&place, "").await?;
-            gone(&writer.looking, &place, "", PATIENCE).await?;
-        }
+        observed.remove(writer).await.map(drop)
+    }
+
+    async fn destroy_in_time(
+        writer: &Acting,
+        observed: CapiConnection,
+        run: &dyn Journal,
+    ) -> Result<(), Error> {
+        observed.remove(writer).await?.into_iter().for_each(|left| run.warn(left));
         Ok(())
+    }
+
+    const REHEARSES: bool = true;
+
+    async fn rehearse(self, reader: &Looking) -> Result<(), Error> {
+        // Who may not look at bindings is told when it is bound.
+        let account = self.account(&self.namespace(reader));
+        let Ok(found) = account.find(reader).await else { return Ok(()) };
+        found.check_binding(&account, &reader.manager)
     }
 }
 

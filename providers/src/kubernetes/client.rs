@@ -2,7 +2,7 @@
 //!
 //! One kind of request that looks like a change belongs to both: an apply that the server only rehearses.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
@@ -47,6 +47,8 @@ pub struct Looking {
     pub(super) is_unproven: bool,
     /// The kinds of each version of a group.
     known: Arc<Mutex<BTreeMap<String, Vec<Resource>>>>,
+    /// What somebody should know of what was seen.
+    warnings: Arc<Mutex<BTreeSet<String>>>,
 }
 
 /// Changes things in a cluster.
@@ -86,9 +88,17 @@ pub(super) fn connect(cluster: Cluster) -> Result<Acting, Error> {
     let client = Client::try_from(config);
     let client = client.map_err(|error| Error::from(explain("cannot connect to the cluster", error)))?;
     let (namespace, manager) = (namespace.into(), manager.into());
-    let known = Arc::default();
-    let looking =
-        Looking { client, namespace, manager, server, authority, certified_name, is_unproven, known };
+    let looking = Looking {
+        client,
+        namespace,
+        manager,
+        server,
+        authority,
+        certified_name,
+        is_unproven,
+        known: Arc::default(),
+        warnings: Arc::default(),
+    };
     Ok(Acting { looking })
 }
 
@@ -155,6 +165,16 @@ impl fmt::Display for Place<'_> {
 }
 
 impl Looking {
+    /// Remembers what somebody should know, although it is as it should be.
+    pub(super) fn warn(&self, warning: String) {
+        self.warnings.lock().unwrap_or_else(PoisonError::into_inner).insert(warning);
+    }
+
+    /// What somebody should know of what was seen so far.
+    pub(super) fn warnings(&self) -> Vec<String> {
+        self.warnings.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect()
+    }
+
     /// Where objects of a kind are; none if the cluster has no such kind.
     pub(super) async fn resource(&self, api_version: &str, kind: &str) -> Result<Option<Resource>, Error> {
         let known = self.known.lock().unwrap_or_else(PoisonError::into_inner).get(api_version).cloned();

@@ -27,12 +27,50 @@ pub(super) struct Left {
     why: String,
 }
 
+/// What is known of a cordon.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Cordon {
+    /// Pods may come.
+    None,
+    /// We keep them away.
+    Ours,
+    /// Somebody else keeps them away.
+    Theirs,
+}
+
+impl Cordon {
+    /// Whose a cordon is, the server knows: whoever changed the field last.
+    pub(super) fn of(node: &Json, manager: &str) -> Cordon {
+        let entries = node["metadata"]["managedFields"].as_array().into_iter().flatten();
+        let is_ours = |entry: &Json| {
+            entry["manager"] == manager && !entry["fieldsV1"]["f:spec"]["f:unschedulable"].is_null()
+        };
+        match node["spec"]["unschedulable"] == true {
+            false => Cordon::None,
+            true if entries.into_iter().any(is_ours) => Cordon::Ours,
+            true => Cordon::Theirs,
+        }
+    }
+}
+
 /// Lets nothing new onto a Node.
 pub(super) async fn cordon(acting: &Acting, name: &str) -> Result<(), Error> {
-    match acting.merge(&nodes().one("", name), &json!({ "spec": { "unschedulable": true } })).await {
-        Ok(_) | Err(Refusal::Gone(_)) => Ok(()),
+    match set_cordon(acting, name, json!({}), true).await {
+        Ok(()) | Err(Refusal::Gone(_)) => Ok(()),
         Err(refusal) => Err(refusal.into()),
     }
+}
+
+/// Keeps new pods away from a Node or lets them come, if it is still the one of these metadata.
+pub(super) async fn set_cordon(
+    acting: &Acting,
+    name: &str,
+    metadata: Json,
+    is_closed: bool,
+) -> Result<(), Refusal> {
+    let closed = is_closed.then_some(true);
+    let patch = json!({ "metadata": metadata, "spec": { "unschedulable": closed } });
+    acting.merge(&nodes().one("", name), &patch).await.map(drop)
 }
 
 /// Evicts all pods of a Node and waits until they are gone; those that are left at the deadline.
@@ -102,6 +140,21 @@ pub(super) fn told(left: &[Left]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_cordon_is_whose_field_it_is() {
+        let node = |closed: bool, manager: &str| {
+            let fields = json!({ "f:spec": { "f:unschedulable": {} } });
+            let entry = json!({ "manager": manager, "operation": "Update", "fieldsV1": fields });
+            let other =
+                json!({ "manager": "fleet", "operation": "Apply", "fieldsV1": { "f:spec": { "f:x": {} } } });
+            json!({ "metadata": { "managedFields": [other, entry] }, "spec": { "unschedulable": closed } })
+        };
+        assert_eq!(Cordon::of(&node(true, "fleet"), "fleet"), Cordon::Ours);
+        assert_eq!(Cordon::of(&node(true, "kubectl-cordon"), "fleet"), Cordon::Theirs);
+        assert_eq!(Cordon::of(&node(false, "fleet"), "fleet"), Cordon::None);
+        assert_eq!(Cordon::of(&json!({ "spec": { "unschedulable": true } }), "fleet"), Cordon::Theirs);
+    }
 
     #[test]
     fn what_must_go() {

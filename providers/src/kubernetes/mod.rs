@@ -98,6 +98,10 @@ impl Provider for Kubernetes {
         self.connect(settings).await
     }
 
+    fn warnings(reader: &Looking) -> Vec<String> {
+        reader.warnings()
+    }
+
     async fn kept(&self, settings: Settings, place: &InCluster) -> Result<Secret, Error> {
         kept::read(&self.connect(settings).await?.looking, place).await
     }

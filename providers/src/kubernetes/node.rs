@@ -13,7 +13,7 @@ use serde_json::{Value as Json, json};
 
 use super::account;
 use super::client::{self, Acting, Looking};
-use super::drain::{cordon, drain, told};
+use super::drain::{Cordon, cordon, drain, set_cordon, told};
 use super::json::{metadata, text};
 use super::owned;
 use super::refusal::Refusal;
@@ -34,6 +34,9 @@ const RESERVED: [&str; 2] = ["kubernetes.io", "k8s.io"];
 ///
 /// Labels are fleet's own fields of the Node. Those of `kubernetes.io` and `k8s.io` are the agent's and refused, and so is
 /// what begins with one of `agent_labels`: an agent takes labels away that it thinks its own.
+///
+/// A Node that we cordoned to remove it, and that stayed after all, lets pods come again with the next apply, unless `cordoned`
+/// says otherwise. A cordon of somebody else is theirs: it is told, and stays.
 ///
 /// On the way out the Node is cordoned, its pods are evicted as their budgets allow (a pod that no controller keeps is gone for
 /// good: nobody makes it again elsewhere), the authority of its agent is revoked,
@@ -64,6 +67,9 @@ pub(super) struct Node {
     /// Whether it has to be ready; apply waits for that.
     #[fleet(default = true)]
     ready: bool,
+    /// Whether new pods are kept from it.
+    #[fleet(default = false)]
+    cordoned: bool,
     /// For how long an agent is believed to be there after it was heard of.
     #[fleet(default = "2m")]
     stale_after: String,
@@ -220,11 +226,24 @@ impl Node {
             let patch = json!({ "metadata": { "uid": uid }, "spec": { "providerID": id } });
             writer.merge(&place, &patch).await?;
         }
+        let cordon = Cordon::of(node, &writer.looking.manager);
+        if self.is_cordoned_as(cordon) != self.cordoned {
+            set_cordon(writer, &self.name, json!({ "uid": uid }), self.cordoned).await?;
+        }
         Ok(())
     }
 
-    /// Empties it and deletes it; the pods that were left, in words, if there were any.
-    async fn remove(&self, writer: &Acting) -> Result<Option<String>, Error> {
+    /// What a cordon is to a wish: one of somebody else is as good as ours, and none of our business.
+    fn is_cordoned_as(&self, cordon: Cordon) -> bool {
+        match cordon {
+            Cordon::None => false,
+            Cordon::Ours => true,
+            Cordon::Theirs => self.cordoned,
+        }
+    }
+
+    /// Empties it and deletes it; what was left, in words, if anything was.
+    async fn remove(&self, writer: &Acting) -> Result<Vec<String>, Error> {
         let place = nodes().one("", &self.name);
         let (uid, within) = (self.uid.clone().unwrap_or_default(), Node::duration(&self.drain_timeout));
         cordon(writer, &self.name).await?;
@@ -240,20 +259,21 @@ impl Node {
                 "let them end and run it again, give a longer `drain_timeout`, or set `delete_undrained = true` to delete the Node with them",
             ));
         }
+        let mut stays = Vec::new();
         if let Some(identity) = &self.identity {
-            account::revoke(writer, identity, None).await?;
+            stays.extend(account::revoke(writer, identity, None).await?);
         }
         writer.delete(&place, &uid).await?;
         gone(&writer.looking, &place, &uid, PATIENCE).await?;
-        let told = || {
-            format!(
+        if !left.is_empty() {
+            stays.push(format!(
                 "Node `{}` was drained for {} s and was deleted with them, as `delete_undrained` says: these pods were still there: {}",
                 self.name,
                 within.as_secs(),
                 told(&left)
-            )
-        };
-        Ok((!left.is_empty()).then(told))
+            ));
+        }
+        Ok(stays)
     }
 
     /// What is wrong with a wish for the machine, given what the Node says.
@@ -344,6 +364,7 @@ async fn observe(reader: &Looking, at: At<Node>) -> Result<Option<Node>, Error> 
             labels: BTreeMap::new(),
             agent_labels: Vec::new(),
             ready: true,
+            cordoned: false,
             stale_after: "2m".to_owned(),
             identity: None,
             drain_timeout: "5m".to_owned(),
@@ -354,6 +375,10 @@ async fn observe(reader: &Looking, at: At<Node>) -> Result<Option<Node>, Error> 
         },
     };
     let Some((node, pulse)) = asked.see(reader).await? else { return Ok(None) };
+    let cordon = Cordon::of(&node, &reader.manager);
+    if cordon == Cordon::Theirs && !asked.cordoned {
+        reader.warn(format!("Node `{}` is cordoned, and not by fleet: no new pods come to it", asked.name));
+    }
     let addresses = node["status"]["addresses"].as_array().into_iter().flatten();
     let addresses =
         addresses.map(|one| (text(one, &["type"]).to_owned(), text(one, &["address"]).to_owned()));
@@ -363,6 +388,7 @@ async fn observe(reader: &Looking, at: At<Node>) -> Result<Option<Node>, Error> 
         ready: asked.ready && pulse.is_good(asked.stale_after()),
         // Of a Node that may be so, it is nobody's trouble.
         trouble: pulse.trouble(asked.stale_after()).filter(|_| asked.ready),
+        cordoned: asked.is_cordoned_as(cordon),
         addresses: Some(addresses.collect()),
         uid: Some(text(&node, &["metadata", "uid"]).to_owned()),
         ..asked
@@ -380,6 +406,7 @@ mod tests {
             labels: labels.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect(),
             agent_labels: vec!["tuist.dev/".to_owned()],
             ready: true,
+            cordoned: false,
             stale_after: "2m".to_owned(),
             identity: None,
             drain_timeout: "5m".to_owned(),

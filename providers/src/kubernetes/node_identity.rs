@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use fleet_derive::Schema;
 use fleet_engine::attributes::Misfit;
+use fleet_engine::provider::Journal;
 use fleet_engine::resource::{ApiKind, At, Change, Error, Resource, Weight};
 use futures_util::future::join_all;
 
@@ -16,7 +17,8 @@ use super::owned;
 ///
 /// It is a ServiceAccount, a Secret with its token and a ClusterRoleBinding, all of the same name. The role has to be there,
 /// and whoever applies this needs the verb `bind` on it. On the way out, authority goes first: the binding, then the
-/// token, then the account; a binding of that name that is for others, too, is theirs and stays. The kubeconfig is a secret: it is read when it is needed, and kept nowhere. Whoever
+/// token, then the account; a binding of that name that is for others, too, is theirs and stays, which is told. Nor is one
+/// of others taken for the account: where the name is theirs, apply refuses. The kubeconfig is a secret: it is read when it is needed, and kept nowhere. Whoever
 /// gets it trusts the server as fleet does: with `tls-server-name` if fleet's kubeconfig has it, and with
 /// `insecure-skip-tls-verify` if fleet skips that for the same server.
 ///
@@ -104,6 +106,7 @@ impl ApiKind for NodeIdentity {
     async fn apply(self, writer: &Acting, _: Change<NodeIdentity>) -> Result<NodeIdentity, Error> {
         let account = self.account(&writer.looking);
         let found = account.find(&writer.looking).await?;
+        found.check_binding(&account, &writer.looking.manager)?;
         let credentials = account.make(writer).await?;
         account.bind(writer, &self.cluster_role, found.binding.as_ref()).await?;
         let server = self.server.clone().unwrap_or_else(|| writer.looking.server.to_string());
@@ -112,12 +115,26 @@ impl ApiKind for NodeIdentity {
     }
 
     async fn destroy(writer: &Acting, observed: NodeIdentity) -> Result<(), Error> {
-        observed.account(&writer.looking).remove(writer).await
+        observed.account(&writer.looking).remove(writer).await.map(drop)
+    }
+
+    async fn destroy_in_time(
+        writer: &Acting,
+        observed: NodeIdentity,
+        run: &dyn Journal,
+    ) -> Result<(), Error> {
+        observed.account(&writer.looking).remove(writer).await?.into_iter().for_each(|left| run.warn(left));
+        Ok(())
     }
 
     const REHEARSES: bool = true;
 
     async fn rehearse(self, reader: &Looking) -> Result<(), Error> {
+        // Who may not look at bindings is told when it is bound.
+        let account = self.account(reader);
+        if let Ok(found) = account.find(reader).await {
+            found.check_binding(&account, &reader.manager)?;
+        }
         // Who may not look at roles is not told of one that is missing.
         let Ok(None) = reader.get(&roles().one("", &self.cluster_role)).await else { return Ok(()) };
         let error = Error::permanent(format!("there is no ClusterRole `{}` to bind to", self.cluster_role));

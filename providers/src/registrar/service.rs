@@ -1,6 +1,6 @@
 //! The way to a service of CI that takes a token and answers in JSON.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::time::Duration;
 
@@ -13,6 +13,9 @@ use serde_json::Value as Json;
 
 /// How long a request may take.
 const PATIENCE: Duration = Duration::from_secs(30);
+
+/// How often a list is read that changes while it is read.
+const READINGS: usize = 4;
 
 /// The most that is asked for at once.
 const PAGE: &str = "100";
@@ -40,6 +43,18 @@ pub(crate) struct Manner {
     pub(crate) not_allowed: &'static str,
     /// How it names the size of a page.
     pub(crate) page_size: &'static str,
+    /// The header that tells how many there are on all pages.
+    pub(crate) total: &'static str,
+    /// From which version on it makes runners.
+    pub(crate) since: &'static str,
+}
+
+/// What the settings of a provider say.
+#[derive(Debug, Default)]
+pub(crate) struct Said {
+    pub(crate) url: Option<String>,
+    pub(crate) api_url: Option<String>,
+    pub(crate) token: Option<String>,
 }
 
 /// The environment variables of a service. Some of them are secret.
@@ -49,6 +64,8 @@ pub(crate) struct Variables(BTreeMap<String, String>);
 /// As whom, and where: with nothing left out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Account {
+    /// Where people see it.
+    url: String,
     api_url: String,
     token: Secret,
 }
@@ -57,6 +74,8 @@ pub(crate) struct Account {
 #[derive(Clone, Debug)]
 pub(crate) struct Asking {
     manner: &'static Manner,
+    /// Where people see it.
+    url: String,
     reader: Reader,
 }
 
@@ -91,17 +110,14 @@ impl Manner {
     }
 
     /// Completes what its settings say from its variables.
-    pub(crate) fn account(
-        &self,
-        variables: &Variables,
-        url: Option<String>,
-        token: Option<String>,
-    ) -> Result<Account, Error> {
+    pub(crate) fn account(&self, variables: &Variables, said: Said) -> Result<Account, Error> {
         let clean = |text: String| Some(text.trim().to_owned()).filter(|text| !text.is_empty());
+        let known = |said: Option<String>, variable: &str| {
+            said.and_then(clean).or_else(|| variables.0.get(variable).cloned().and_then(clean))
+        };
         let or_else = |said: Option<String>, attribute: &str| {
             let variable = self.variable(&attribute.to_uppercase());
-            let known = said.and_then(clean).or_else(|| variables.0.get(&variable).cloned().and_then(clean));
-            known.ok_or_else(|| {
+            known(said, &variable).ok_or_else(|| {
                 let provider = self.provider;
                 Error::permanent(format!(
                     "provider `{provider}` has no `{attribute}`, and `{variable}` is not set"
@@ -111,9 +127,12 @@ impl Manner {
                 ))
             })
         };
-        let url = or_else(url, "url").or_else(|error| self.home.map(str::to_owned).ok_or(error))?;
-        let url = url.trim_end_matches('/').trim_end_matches(self.api);
-        Ok(Account { api_url: format!("{url}{}", self.api), token: Secret(or_else(token, "token")?) })
+        let server = |url: String| url.trim_end_matches('/').trim_end_matches(self.api).to_owned();
+        let url = or_else(said.url, "url").or_else(|error| self.home.map(str::to_owned).ok_or(error))?;
+        let url = server(url);
+        let reached = known(said.api_url, &self.variable("API_URL")).map_or_else(|| url.clone(), server);
+        let token = Secret(or_else(said.token, "token")?);
+        Ok(Account { url, api_url: format!("{reached}{}", self.api), token })
     }
 }
 
@@ -142,10 +161,22 @@ pub(crate) fn connect(manner: &'static Manner, account: &Account) -> Result<(Ask
         request_id: manner.request_id,
         timeout: PATIENCE,
     })?;
-    Ok((Asking { manner, reader }, Changing { manner, writer }))
+    Ok((Asking { manner, url: account.url.clone(), reader }, Changing { manner, writer }))
 }
 
 impl Asking {
+    /// Refuses the address of a place on another server: what is there has the same names, and is something else.
+    pub(crate) fn check_server(&self, url: &str) -> Result<(), Error> {
+        if authority(url).eq_ignore_ascii_case(authority(&self.url)) {
+            return Ok(());
+        }
+        let Manner { provider, name, .. } = self.manner;
+        Err(Error::permanent(format!("{url} is not at {}, which is the {name} of this provider", self.url))
+            .help(format!(
+                "correct the address, or use a `provider \"{provider}\"` whose `url` is that server"
+            )))
+    }
+
     /// Something; none if it is not there.
     pub(crate) async fn find<T: DeserializeOwned>(
         &self,
@@ -165,14 +196,32 @@ impl Asking {
         json_of(doing, &answer)
     }
 
-    /// A whole list, page after page. It may be below a name of its own, or the whole answer.
+    /// A whole list. It is read again if something moved from one page to another meanwhile.
     pub(crate) async fn all<T: DeserializeOwned>(
         &self,
         doing: &str,
         path: &[&str],
         query: &[(&str, &str)],
+        number: fn(&T) -> i64,
     ) -> Result<Vec<T>, Error> {
-        let mut all = Vec::new();
+        for _ in 0..READINGS {
+            let (items, total) = self.pages(doing, path, query).await?;
+            let known: BTreeSet<i64> = items.iter().map(number).collect();
+            if known.len() == items.len() && total.is_none_or(|total| total == items.len()) {
+                return Ok(items);
+            }
+        }
+        Err(Error::transient(format!("{doing}: the list changed while it was read, {READINGS} times")))
+    }
+
+    /// All pages of a list as they are now, and how many things are said to be on them, where it is said.
+    async fn pages<T: DeserializeOwned>(
+        &self,
+        doing: &str,
+        path: &[&str],
+        query: &[(&str, &str)],
+    ) -> Result<(Vec<T>, Option<usize>), Error> {
+        let (mut all, mut total) = (Vec::new(), None);
         for page in 1_usize.. {
             let number = page.to_string();
             let mut asked = vec![(self.manner.page_size, PAGE), ("page", &*number)];
@@ -182,11 +231,12 @@ impl Asking {
             let is_last =
                 items.is_empty() || answer.header("link").is_none_or(|link| !link.contains("rel=\"next\""));
             all.extend(items);
+            total = answer.header(self.manner.total).and_then(|total| total.parse().ok());
             if is_last {
                 break;
             }
         }
-        Ok(all)
+        Ok((all, total))
     }
 }
 
@@ -200,7 +250,20 @@ impl Changing {
         body: Option<&Json>,
     ) -> Result<Answer, Refusal> {
         match self.writer.send(doing, verb, path, body).await {
-            Outcome::Answered(answer) => understand(self.manner, doing, answer),
+            Outcome::Answered(answer) => {
+                let is_unknown = verb == Verb::Post && matches!(answer.status, 404 | 405);
+                let since = self.manner.since;
+                let hint = |error: Error| {
+                    error.help(format!(
+                        "check the address, and that the token may see it; and see that it is {since} or newer"
+                    ))
+                };
+                understand(self.manner, doing, answer).map_err(|refusal| match refusal {
+                    refusal if !is_unknown => refusal,
+                    Refusal::NotFound(error) => Refusal::NotFound(hint(error)),
+                    Refusal::Other(error) => Refusal::Other(hint(error)),
+                })
+            }
             Outcome::NotSent(error) | Outcome::Unsettled(error) => Err(Refusal::Other(error)),
         }
     }
@@ -212,6 +275,12 @@ impl Changing {
             Err(refusal) => Err(refusal.into()),
         }
     }
+}
+
+/// The host and the port of an address.
+fn authority(url: &str) -> &str {
+    let (_, rest) = url.split_once("://").unwrap_or(("", url));
+    rest.split('/').next().unwrap_or(rest)
 }
 
 /// What an answer holds.
@@ -286,6 +355,8 @@ mod tests {
         not_taken: "",
         not_allowed: "",
         page_size: "limit",
+        total: "x-total-count",
+        since: "",
     };
 
     #[test]
@@ -298,9 +369,14 @@ mod tests {
         let none = environment(&[("TOKEN", "env"), ("FORGERY", "env")]);
         assert!(none.0.is_empty() && !format!("{set:?}").contains("env"));
         let of = |manner: &Manner, variables: &Variables, url: Option<&str>, token: Option<&str>| {
-            manner.account(variables, url.map(str::to_owned), token.map(str::to_owned))
+            let (url, token) = (url.map(str::to_owned), token.map(str::to_owned));
+            manner.account(variables, Said { url, token, api_url: None })
         };
-        let account = |url: &str, token: &str| Account { api_url: url.into(), token: Secret(token.into()) };
+        let account = |url: &str, token: &str| Account {
+            url: url.trim_end_matches("/api/v4").into(),
+            api_url: url.into(),
+            token: Secret(token.into()),
+        };
         let found = of(&MANNER, &set, None, None).unwrap();
         assert_eq!(found, account("https://git.example.com/api/v4", "env"));
         let said = of(&MANNER, &set, Some("https://a.example.com/api/v4"), Some(" x\n")).unwrap();
@@ -313,6 +389,12 @@ mod tests {
         let known = Manner { home: Some("https://forge.example.com"), ..MANNER };
         let found = of(&known, &none, None, Some("x")).unwrap();
         assert_eq!(found, account("https://forge.example.com/api/v4", "x"));
+        let behind = environment(&[("FORGE_API_URL", "http://10.0.0.7:3000/"), ("FORGE_TOKEN", "x")]);
+        let found = of(&known, &behind, None, None).unwrap();
+        assert_eq!(
+            (&*found.url, &*found.api_url),
+            ("https://forge.example.com", "http://10.0.0.7:3000/api/v4")
+        );
     }
 
     #[test]

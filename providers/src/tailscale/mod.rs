@@ -12,7 +12,7 @@ use std::fmt;
 use fleet_engine::host::reach::Secret;
 use fleet_engine::host::{HostThing, OnHost};
 use fleet_engine::kind::{Kind, Of};
-use fleet_engine::provider::{Provider, Standing};
+use fleet_engine::provider::{Issued, Provider, Standing};
 use fleet_engine::resource::Error;
 use fleet_engine::schema::Requests;
 
@@ -62,7 +62,7 @@ impl Provider for Tailscale {
     const KINDS: &'static [&'static dyn Kind<Looking, Acting>] =
         &[&Of::<acl::Acl>::KIND, &Of::<auth_key::AuthKey>::KIND, &Of::<name::Name>::KIND];
     const ON_HOSTS: &'static [&'static dyn HostThing] = &[&OnHost::<device::Device>::KIND];
-    const ISSUES: Option<Requests> = Some(|request| requested(request).map(drop));
+    const ISSUES: Option<Requests> = Some(|request| requested(request).map(|_| request.to_owned()));
 
     async fn reader(&self, settings: Settings) -> Result<Looking, Error> {
         Ok(self.connect(settings)?.looking().clone())
@@ -81,8 +81,8 @@ impl Provider for Tailscale {
         auth_key::issue(&self.connect(settings)?, &tags).await.map(Secret)
     }
 
-    async fn withdraw(&self, settings: Settings, issued: &Secret) -> Result<(), Error> {
-        auth_key::withdraw(&self.connect(settings)?, &issued.0).await
+    async fn withdraw(&self, settings: Settings, issued: Issued<'_>) -> Result<(), Error> {
+        auth_key::withdraw(&self.connect(settings)?, &issued.secret.0).await
     }
 
     async fn standing(&self, settings: Settings) -> Result<Option<Standing>, Error> {

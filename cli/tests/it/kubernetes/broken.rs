@@ -6,6 +6,7 @@ use fleet_lab::kubernetes::{Fault, Wrong};
 use serde_json::json;
 
 use super::Cluster;
+use super::fields::CASES;
 use super::nodes::{FRESH, node, pod, register};
 
 const SETTINGS: &str = "resource \"kubernetes_manifest\" \"settings\" {\n  manifest = {\n    apiVersion = \"v1\"\n    kind = \"ConfigMap\"\n    \
@@ -37,6 +38,66 @@ fn what_may_pass_is_tried_again() {
         cluster.run("apply").ok();
         assert_eq!(writes(&cluster), expected, "{wrong:?}");
         cluster.check_converged();
+    }
+}
+
+/// What each kind that writes changes first.
+const FIRST: [(&str, &str); 6] = [
+    ("kubernetes_bootstrap_token", "secrets"),
+    ("kubernetes_capi_connection", "serviceaccounts"),
+    ("kubernetes_egress_service", "services"),
+    ("kubernetes_manifest", "services"),
+    ("kubernetes_node", "nodes"),
+    ("kubernetes_node_identity", "serviceaccounts"),
+];
+
+#[test]
+fn every_kind_tries_again_what_may_pass_and_says_what_will_not() {
+    let refused = [
+        (Wrong::Invalid("metadata.odd".into()), "metadata.odd: Required value"),
+        (Wrong::NotAdmitted("denied by the policy of the house".into()), "denied by the policy of the house"),
+        (Wrong::Unauthorized, "the token is not known or has expired"),
+    ];
+    for (kind, text, _) in CASES {
+        // This one changes only what it finds.
+        let Some((_, resource)) = FIRST.iter().find(|(of, _)| of == kind) else {
+            assert_eq!(*kind, "kubernetes_stuck_pods");
+            continue;
+        };
+        let cluster = Cluster::in_lab("");
+        cluster.configure(&text(&cluster));
+        let server = cluster.server();
+        for (wrong, expected) in &refused {
+            server.fault(Fault::new(wrong.clone()).on("patch", resource).always());
+            let complaint = cluster.run("apply").complaint();
+            assert!(complaint.contains(expected), "{kind}: {complaint}");
+            server.clear_faults();
+        }
+        for wrong in [Wrong::Conflict, Wrong::TooMany(1), Wrong::CutAfter] {
+            server.fault(Fault::new(wrong).on("patch", resource));
+        }
+        cluster.run("apply").ok();
+        cluster.check_converged();
+        cluster.run("destroy").ok();
+    }
+}
+
+#[test]
+fn what_the_server_would_not_take_is_said_by_the_plan() {
+    for (wrong, expected) in [
+        (Wrong::Invalid("data.a".into()), "data.a: Required value"),
+        (Wrong::NotAdmitted("denied by the policy of the house".into()), "denied by the policy of the house"),
+    ] {
+        let cluster = Cluster::in_lab(SETTINGS);
+        let server = cluster.server();
+        server.fault(Fault::new(wrong.clone()).on("patch", "configmaps").rehearsed().always());
+        let complaint = cluster.fleet(&["plan"]).complaint();
+        assert!(
+            complaint.contains(expected) && complaint.contains("kubernetes_manifest.settings"),
+            "{complaint}"
+        );
+        cluster.run("apply").failed();
+        assert_eq!(writes(&cluster), [], "{wrong:?}: nothing is tried that is known to fail");
     }
 }
 

@@ -83,7 +83,8 @@ fn a_node_identity_is_an_account_with_a_token_and_a_role() {
         { "kind": "ServiceAccount", "name": "other", "namespace": name },
     ] });
     cluster.patch("clusterrolebinding", &name, &others.to_string());
-    cluster.run("destroy").ok();
+    let told = cluster.run("destroy").told();
+    assert!(told.contains("alone, and stays: it lets") && told.contains("/other` do what"), "{told}");
     assert!(cluster.object("clusterrolebinding", &name).is_some());
     assert_eq!(cluster.object("serviceaccount", &name), None);
     cluster.kubectl(&["delete", "clusterrolebinding", &name]);
@@ -103,6 +104,40 @@ fn a_node_identity_is_an_account_with_a_token_and_a_role() {
     cluster.run("destroy").ok();
     assert!(!made());
     cluster.kubectl(&["delete", "clusterrole", &name]);
+}
+
+#[test]
+fn a_binding_of_somebody_else_is_not_taken() {
+    let identity = |name: &str| {
+        format!(
+            "resource \"kubernetes_node_identity\" \"mini\" {{\n  name = \"{name}\"\n  cluster_role = \"view\"\n}}\n"
+        )
+    };
+    let capi =
+        |_: &str| "resource \"kubernetes_capi_connection\" \"macs\" {\n  cluster = \"macs\"\n}\n".to_owned();
+    type Text = fn(&str) -> String;
+    let cases: [(Text, Text); 2] =
+        [(identity, str::to_owned), (capi, |namespace| format!("{namespace}-macs-capi-remote"))];
+    for (text, name) in cases {
+        let cluster = Cluster::new("");
+        let name = name(&cluster.namespace);
+        let theirs = json!({
+            "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding", "metadata": { "name": name },
+            "roleRef": { "apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "view" },
+            "subjects": [{ "kind": "User", "name": "somebody", "apiGroup": "rbac.authorization.k8s.io" }],
+        });
+        cluster.create(&theirs);
+        let before = cluster.object("clusterrolebinding", &name);
+        cluster.configure(&text(&cluster.namespace));
+        for words in [&["plan"][..], &["apply", "--auto-approve"]] {
+            let complaint = cluster.fleet(words).complaint();
+            assert!(complaint.contains("is somebody else's: it is for User `somebody`"), "{complaint}");
+        }
+        assert_eq!(cluster.object("clusterrolebinding", &name), before);
+        cluster.kubectl(&["delete", "clusterrolebinding", &name]);
+        cluster.run("apply").ok();
+        cluster.run("destroy").ok();
+    }
 }
 
 #[test]

@@ -6,6 +6,7 @@
 
 mod access;
 mod broken;
+mod fields;
 mod kinds;
 mod kubectl;
 pub(crate) mod laws;

@@ -18,7 +18,7 @@ pub(super) fn register(cluster: &Cluster, name: &str, beat: &str) {
 }
 
 /// An agent says something of its Node. `kubectl` of old clients changes no status, so the path is written out.
-fn pulse(cluster: &Cluster, name: &str, ready: &str, beat: &str) {
+pub(super) fn pulse(cluster: &Cluster, name: &str, ready: &str, beat: &str) {
     let mut node = cluster.object("node", name).unwrap();
     // Others may write at the same time.
     node["metadata"].as_object_mut().unwrap().remove("resourceVersion");
@@ -141,6 +141,54 @@ fn a_node_is_drained_before_it_goes_and_what_is_left_is_told() {
 }
 
 #[test]
+fn a_node_that_stayed_after_all_gets_pods_again() {
+    let cluster = Cluster::new("");
+    let name = cluster.namespace.clone();
+    register(&cluster, &name, FRESH);
+    let text = node(&name, "  drain_timeout = \"1s\"\n");
+    cluster.configure(&text);
+    cluster.run("apply").ok();
+    let is_cordoned = || cluster.object("node", &name).unwrap()["spec"]["unschedulable"] == true;
+    let fail = || {
+        pod(&cluster, "held", &name, &json!({ "finalizers": ["example.com/hold"] }));
+        cluster.run("destroy").failed();
+        cluster.patch("pod", "held", r#"{"metadata":{"finalizers":null}}"#);
+        assert!(is_cordoned());
+    };
+    fail();
+    assert_eq!(cluster.changes(), ["cordoned"]);
+    cluster.run("apply").ok();
+    assert!(!is_cordoned());
+    cluster.check_converged();
+
+    // What somebody else cordoned stays so, also where we wanted to remove it since.
+    cluster.kubectl(&["cordon", &name]);
+    for _ in 0..2 {
+        assert_eq!(cluster.changes(), [] as [String; 0]);
+        let told = cluster.fleet(&["plan"]).told();
+        assert!(told.contains("is cordoned, and not by fleet"), "{told}");
+        cluster.run("apply").ok();
+        assert!(is_cordoned());
+        fail();
+    }
+    cluster.kubectl(&["uncordon", &name]);
+    cluster.run("apply").ok();
+    cluster.check_converged();
+
+    // It may be wished.
+    let closed = text.replace("\n}", "\n  cordoned = true\n}");
+    cluster.configure(&closed);
+    assert_eq!(cluster.changes(), ["cordoned"]);
+    cluster.run("apply").ok();
+    assert!(is_cordoned());
+    check_drift(&cluster, "uncordon", || _ = cluster.kubectl(&["uncordon", &name]), &["cordoned"]);
+    cluster.configure(&text);
+    cluster.run("apply").ok();
+    assert!(!is_cordoned());
+    cluster.run("destroy").ok();
+}
+
+#[test]
 fn a_node_that_may_go_with_its_pods_does_and_they_are_told() {
     let cluster = Cluster::new("");
     let name = cluster.namespace.clone();
@@ -148,11 +196,7 @@ fn a_node_that_may_go_with_its_pods_does_and_they_are_told() {
     cluster.configure(&node(&name, "  drain_timeout = \"2s\"\n  delete_undrained = true\n"));
     cluster.run("apply").ok();
     pod(&cluster, "held", &name, &json!({ "finalizers": ["example.com/hold"] }));
-    let ran = cluster.run("destroy");
-    let told = format!("{}{}", ran.stdout, ran.stderr);
-    ran.ok();
-    let told: Vec<&str> = told.split_whitespace().filter(|word| *word != "│").collect();
-    let told = told.join(" ");
+    let told = cluster.run("destroy").told();
     assert!(told.contains(&format!("`{name}/held`")) && told.contains("example.com/hold"), "{told}");
     assert!(told.contains("was deleted with them"), "{told}");
     assert_eq!(cluster.object("node", &name), None);

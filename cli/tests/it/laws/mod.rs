@@ -19,6 +19,7 @@ mod lifecycle;
 mod moves;
 mod on_host;
 mod read_only;
+pub(crate) mod rows;
 pub(super) mod search;
 mod secrets;
 

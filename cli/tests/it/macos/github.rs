@@ -1,6 +1,7 @@
 //! Runners from the API to the Mac and back: tokens that GitHub issues, agents that it sees, jobs that it waits for.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::thread;
 use std::time::Duration;
@@ -10,7 +11,7 @@ use fleet_lab::github::App;
 use fleet_lab::vendors::Vendors;
 
 use super::Minis;
-use super::builders::{URL, prepare};
+use super::builders::{URL, copy_module, prepare};
 use crate::laws::search::Search;
 use crate::support::providers;
 
@@ -73,6 +74,31 @@ impl World {
     fn id(&self) -> u64 {
         let [runner] = &self.minis.runners().list(URL)[..] else { panic!("one runner") };
         runner.id
+    }
+
+    /// Lets the time of the Macs go on until something is so.
+    #[track_caller]
+    fn await_that(&self, what: &str, is_so: impl Fn() -> bool) {
+        let mut looks = 0;
+        while !is_so() {
+            looks += 1;
+            assert!(looks < 600, "{what}: it is not so");
+            self.minis.wait(self.minis.clock.advance(Duration::from_secs(1)));
+            thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    /// Secrets stand in none of these texts, in none of these files, and not in the state.
+    #[track_caller]
+    fn check_hidden(&self, texts: &[&str], files: &[&str], secrets: &[String]) {
+        let search = Search::new(&secrets.iter().map(String::as_str).collect::<Vec<_>>());
+        texts.iter().for_each(|text| search.check("output", text.as_bytes()));
+        for name in files {
+            search.check(name, &fs::read(self.minis.site.path().join(name)).unwrap());
+        }
+        for entry in fs::read_dir(self.minis.site.path().join(".fleet")).unwrap() {
+            search.check("state", &fs::read(entry.unwrap().path()).unwrap());
+        }
     }
 
     fn is_busy(&self, busy: bool) {
@@ -211,6 +237,68 @@ fn a_runner_that_was_deleted_there_is_told_with_what_to_do() {
     assert!(world.minis.runners().list(URL)[0].online);
 }
 
+/// A module that starts an agent for one job.
+const ONE_JOB: &str = "  module \"job\" {
+    source        = \"./modules/github-jit-runner\"
+    configuration = secret.job
+    runner = {
+      source = \"actions-runner-osx-arm64.tar.gz\"
+      sha256 = filesha256(\"actions-runner-osx-arm64.tar.gz\")
+    }
+  }
+";
+
+#[test]
+fn a_runner_for_one_job_comes_runs_it_and_is_gone() {
+    let world = World::new();
+    let minis = &world.minis;
+    copy_module(&minis.site, "github-jit-runner");
+    minis.site.write(
+        "job.fleet.hcl",
+        &format!(
+            "secret \"job\" {{\n  from     = \"jit-config:{URL}?name=mini&labels=builder\"\n  provider = github\n}}\n"
+        ),
+    );
+    let before = minis.snapshot();
+    minis.configure(ONE_JOB);
+    minis.plan();
+    let place = minis.path("/opt/jit-runner");
+    for round in 1..=2 {
+        assert_eq!(world.count("jit_config"), round - 1, "a plan asks for none");
+        let words =
+            ["apply", "--auto-approve", "--log", "trace", "--log-file", "log", "--json-into", "events"];
+        let told = minis.fleet(&words).told();
+        let runners = || minis.runners().list(URL);
+        world.await_that("its agent comes", || runners().iter().any(|runner| runner.online));
+        let [runner] = &runners()[..] else { panic!("one runner") };
+        assert_eq!((&*runner.labels, runner.os), (&["builder".to_owned()][..], "macos"));
+        assert!(!runner.token_was_visible, "among the words of a process");
+        let mode = fs::metadata(place.join("configuration")).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+        minis.check_converged("it waits for its job");
+        let seen = minis.by_hand("ps -axo args=").ok();
+        world.check_hidden(&[&told, &seen], &["log", "events"], &world.vendors.github.books.secrets());
+        assert!(minis.runners().end_job(runner.id));
+        world.await_that("it is over", || !place.join("run").exists());
+        assert_eq!(runners(), []);
+        minis.check_plan(&[("module.job.host_file.configuration", "create")]);
+    }
+    minis.destroy();
+    minis.check_same(&before, "destroyed");
+}
+
+#[test]
+fn no_runner_stays_with_what_is_for_one_job() {
+    let world = World::new();
+    let path = "github.fleet.hcl";
+    let text = world.minis.site.read(path);
+    let job = format!("jit-config:{URL}?name=mini&labels=builder");
+    world.minis.site.write(path, &text.replace(&format!("registration-token:{URL}"), &job));
+    let complaint = world.minis.fleet(&["apply", "--auto-approve"]).complaint();
+    assert!(complaint.contains("for one job") && complaint.contains("registration-token:"), "{complaint}");
+    assert_eq!(world.minis.runners().list(URL), [], "what was made for it is taken back");
+}
+
 #[test]
 fn no_credential_stands_where_somebody_could_see_it() {
     let world = World::new();
@@ -229,13 +317,6 @@ fn no_credential_stands_where_somebody_could_see_it() {
     secrets.push(world.app.pkcs1.lines().nth(1).unwrap().to_owned());
     // What Apps sign begins so.
     secrets.push("eyJ0eXAiOiJKV1Qi".to_owned());
-    let search = Search::new(&secrets.iter().map(String::as_str).collect::<Vec<_>>());
-    search.check("output", told.as_bytes());
-    for name in ["log", "events", "saved"] {
-        search.check(name, &fs::read(world.minis.site.path().join(name)).unwrap());
-    }
-    for entry in fs::read_dir(world.minis.site.path().join(".fleet")).unwrap() {
-        search.check("state", &fs::read(entry.unwrap().path()).unwrap());
-    }
+    world.check_hidden(&[&told], &["log", "events", "saved"], &secrets);
     assert!(!world.minis.runners().list(URL)[0].token_was_visible, "among the words of a process");
 }

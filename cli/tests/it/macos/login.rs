@@ -2,14 +2,12 @@
 //! removed without a trace.
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
 
-use fleet_engine::schema::{Catalog, Sort};
 use fleet_lab::clock::Pace;
 
 use super::Minis;
 use super::minis::MAIN;
-use crate::support::providers;
+use crate::laws::rows::{WithoutARow, check_rows};
 
 /// A script that root runs behind our back, and what a plan says to it.
 type Drift = (&'static str, &'static str);
@@ -165,7 +163,7 @@ const CASES: &[Case] = &[
 ];
 
 /// Fields that no row changes, and why.
-const WITHOUT_A_ROW: &[(&str, &[&str], &str)] = &[
+const WITHOUT_A_ROW: &[WithoutARow] = &[
     ("macos_apfs_volume", &["name"], "a volume by another name is another volume"),
     (
         "macos_auto_login",
@@ -182,22 +180,10 @@ const WITHOUT_A_ROW: &[(&str, &[&str], &str)] = &[
 
 #[test]
 fn the_tables_know_every_field() {
-    let catalog = providers(PathBuf::new());
     let kinds: BTreeSet<&str> = CASES.iter().map(|(kind, ..)| *kind).collect();
-    for kind in kinds {
-        let rows = CASES.iter().filter(|(of, ..)| *of == kind).flat_map(|(_, _, drifts)| *drifts);
-        let shown: BTreeSet<&str> = rows.flat_map(|(_, expected)| expected.split(' ').skip(1)).collect();
-        let left_out = WITHOUT_A_ROW.iter().filter(|(of, ..)| *of == kind).flat_map(|(_, names, why)| {
-            assert!(!why.is_empty());
-            *names
-        });
-        let left_out: BTreeSet<&str> = left_out.copied().collect();
-        assert!(shown.is_disjoint(&left_out), "{kind}: there is a row for {left_out:?}");
-        let schema = &catalog.find(Sort::Resource, kind).unwrap().schema;
-        let all = schema.attributes.iter().filter(|(_, it)| it.presence.is_configurable());
-        let all: BTreeSet<&str> = all.map(|(name, _)| &**name).collect();
-        assert_eq!(shown.union(&left_out).copied().collect::<BTreeSet<_>>(), all, "{kind}");
-    }
+    let rows =
+        CASES.iter().flat_map(|(kind, _, drifts)| drifts.iter().map(|(_, expected)| (*kind, *expected)));
+    check_rows(&kinds.into_iter().collect::<Vec<_>>(), &rows.collect::<Vec<_>>(), WITHOUT_A_ROW);
 }
 
 #[test]

@@ -6,6 +6,8 @@ use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
 use serde_json::{Value as Json, json};
 
 use crate::mac::disk::home_of;
@@ -137,6 +139,22 @@ impl<'a> Agent<'a> {
         Ok(())
     }
 
+    /// `run.sh` with what GitHub gave for one job: it becomes the files that `config.sh` would have written, in the place of any
+    /// that are there, and GitHub sees the agent.
+    pub(in crate::mac) fn come(&self, configuration: &str, is_visible: bool) -> Result<(), Complaint> {
+        let malformed = || Complaint("An error occurred: Invalid JIT config.".into());
+        let decoded = |text: &str| String::from_utf8(BASE64_STANDARD.decode(text.trim()).ok()?).ok();
+        let files = decoded(configuration).and_then(|text| serde_json::from_str(&text).ok());
+        let files: BTreeMap<String, String> = files.ok_or_else(malformed)?;
+        for (name, content) in &files {
+            self.write(name, &decoded(content).ok_or_else(malformed)?, 0o600)?;
+        }
+        let place = (self.mac.id().to_owned(), self.named());
+        let is_known = self.mac.tools.runners.come(&self.client().unwrap_or_default(), place, is_visible);
+        let gone = "Failed to create a session. The runner registration has been deleted from the server, please re-configure.";
+        if is_known { Ok(()) } else { Err(Complaint(gone.into())) }
+    }
+
     fn client(&self) -> Option<String> {
         Some(self.json(".credentials")?["Data"]["clientId"].as_str()?.to_owned())
     }
@@ -236,11 +254,23 @@ impl Agents for Tools {
         let agent = Agent::at(&mac, &mac.root().join(directory.trim_start_matches('/')));
         let program = format!("{directory}/runsvc.sh");
         let live = mac.live();
-        let runs = live
-            .iter()
-            .flat_map(|live| live.launchd.processes())
-            .any(|(target, process)| target.starts_with("gui/") && process.program == program);
+        let is_for_one_job = agent.json(".runner").is_some_and(|settings| settings["Ephemeral"] == true);
+        // One for a job is a child of whatever launchd was told to start around it.
+        let around = directory.rsplit_once('/').map(|(around, _)| format!("{around}/")).unwrap_or_default();
+        let runs = live.iter().flat_map(|live| live.launchd.processes()).any(|(target, process)| {
+            (target.starts_with("gui/") && process.program == program)
+                || (is_for_one_job && process.program.starts_with(&around))
+        });
         runs && agent.client().as_deref() == Some(client)
+    }
+
+    fn end(&self, mac: &str, directory: &str) {
+        let Some(mac) = self.find(mac) else { return };
+        let agent = Agent::at(&mac, &mac.root().join(directory.trim_start_matches('/')));
+        for name in [".credentials", ".runner"] {
+            // Whoever runs the agent may have taken it away with the rest.
+            let _ = fs::remove_file(agent.file(name));
+        }
     }
 }
 

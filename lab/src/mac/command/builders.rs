@@ -252,7 +252,7 @@ pub(super) fn runner(call: &mut Call) -> Outcome {
         }
     }
     let (mut flags, mut rest) = (Vec::new(), rest.iter());
-    let takes_value = ["url", "token", "name", "labels", "work", "runnergroup", "pat"];
+    let takes_value = ["url", "token", "name", "labels", "work", "runnergroup", "pat", "jitconfig"];
     let is_flag = ["unattended", "replace", "ephemeral", "disableupdate", "local", "no-default-labels"];
     let mut is_visible = false;
     while let Some(word) = rest.next() {
@@ -260,7 +260,7 @@ pub(super) fn runner(call: &mut Call) -> Outcome {
         match rest.as_slice().first() {
             _ if is_flag.contains(&name) => flags.push(name.to_owned()),
             Some(value) if takes_value.contains(&name) => {
-                is_visible |= name == "token";
+                is_visible |= ["token", "jitconfig"].contains(&name);
                 given.insert(name.to_owned(), value.clone());
                 rest.next();
             }
@@ -283,6 +283,13 @@ pub(super) fn runner(call: &mut Call) -> Outcome {
             let is_local = flags.iter().any(|flag| flag == "local");
             agent.remove(given.get("token").map(String::as_str), is_local).map_err(complained)?;
             call.say("√ Runner removed successfully\n√ Removed .credentials\n√ Removed .runner\n")
+        }
+        "run" if given.contains_key("jitconfig") => {
+            let configuration = &given["jitconfig"];
+            agent.come(configuration, is_visible).map_err(complained)?;
+            // It listens until its job is done, and ends well.
+            let words = ["sh", "-c", "while [ -e .runner ]; do sleep 0.05; done"].map(Into::into).into();
+            Ok(Done::Exec { environment: Vec::new(), words })
         }
         _ => Err(said("An error occurred: Not configured. Run config.(sh/cmd) to configure the runner.", 1)),
     }

@@ -132,10 +132,12 @@ fn a_lab_runs_until_it_is_told_to_stop() {
     let remote = Remote::open(&place).unwrap();
     let variables: Vec<&str> = remote.description().environment.keys().map(String::as_str).collect();
     let expected = [
+        "FORGEJO_API_URL",
         "FORGEJO_TOKEN",
         "FORGEJO_URL",
         "GITHUB_API_URL",
         "GITHUB_TOKEN",
+        "GITLAB_API_URL",
         "GITLAB_TOKEN",
         "GITLAB_URL",
         "KUBECONFIG",

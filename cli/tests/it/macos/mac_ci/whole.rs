@@ -42,8 +42,8 @@ fn three_fleets_come_out_of_one_pool_and_go_back() {
     }
 }
 
-/// Whoever gives a Mac back has drained its Node, revoked what its agent may do, and removed its runner, its device and its Node
-/// before.
+/// The way out of each Mac: its runner is deregistered, its Node drained, what its agent may do revoked, its Node and its device
+/// removed, with the Service that leads to it and the account of its agent; and then the pool has it back.
 fn check_order(calls: &[Pass], name: &str, server: &str, device: &str) {
     let writes: Vec<String> = calls
         .iter()
@@ -64,11 +64,22 @@ fn check_order(calls: &[Pass], name: &str, server: &str, device: &str) {
     let left = first(&format!("DELETE /api/v2/device/{device}"));
     let returned = last(&format!("/servers/{server}"));
     assert!(drained < revoked && revoked < deleted, "{name}: {writes:#?}");
-    assert!(deleted < returned && left < returned, "{name}: {writes:#?}");
+    let account = format!("tart-kubelet-{name}");
+    let token = writes
+        .iter()
+        .rposition(|write| write.starts_with(&format!("DELETE /api/v1/namespaces/ci/secrets/{account}")));
+    let gone = [
+        token.unwrap_or_else(|| panic!("{name}: its token is left: {writes:#?}")),
+        deleted,
+        left,
+        last(&format!("DELETE /api/v1/namespaces/tailscale-operator/services/{name}")),
+        last(&format!("DELETE /api/v1/namespaces/ci/serviceaccounts/{account}")),
+    ];
+    assert!(gone.iter().all(|gone| *gone < returned), "{name}: {gone:?} {returned} {writes:#?}");
     if name.contains("builder") {
-        let deregistered =
-            writes.iter().position(|write| write.starts_with("DELETE /orgs/example/actions/runners/"));
-        assert!(deregistered.is_some_and(|deregistered| deregistered < returned), "{name}: {writes:#?}");
+        let is_it = |write: &String| write.starts_with("DELETE /orgs/example/actions/runners/");
+        let deregistered = writes.iter().position(is_it).unwrap_or_else(|| panic!("{name}: {writes:#?}"));
+        assert!(deregistered < deleted && deregistered < left, "{name}: {writes:#?}");
     }
 }
 

@@ -2,14 +2,12 @@
 //! removed without a trace.
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
 
-use fleet_engine::schema::{Catalog, Sort};
 use fleet_lab::clock::Pace;
 
 use super::Minis;
-use super::minis::MAIN;
-use crate::support::providers;
+use super::fields::check_complete;
+use super::minis::{MAIN, SLOT};
 
 /// A script that root runs behind our back, and what a plan says to it.
 type Drift = (&'static str, &'static str);
@@ -159,6 +157,7 @@ const CASES: &[Case] = &[
                 "diskutil apfs deleteVolume cache && diskutil apfs addVolume disk3 APFS cache -quota 20g",
                 "replace group owner ownership quota_gib",
             ),
+            ("diskutil unmount cache", "update trouble"),
             ("diskutil apfs deleteVolume cache", "create"),
         ],
     ),
@@ -182,21 +181,12 @@ const WITHOUT_A_ROW: &[(&str, &[&str], &str)] = &[
 
 #[test]
 fn the_tables_know_every_field() {
-    let catalog = providers(PathBuf::new());
     let kinds: BTreeSet<&str> = CASES.iter().map(|(kind, ..)| *kind).collect();
     for kind in kinds {
         let rows = CASES.iter().filter(|(of, ..)| *of == kind).flat_map(|(_, _, drifts)| *drifts);
-        let shown: BTreeSet<&str> = rows.flat_map(|(_, expected)| expected.split(' ').skip(1)).collect();
-        let left_out = WITHOUT_A_ROW.iter().filter(|(of, ..)| *of == kind).flat_map(|(_, names, why)| {
-            assert!(!why.is_empty());
-            *names
-        });
-        let left_out: BTreeSet<&str> = left_out.copied().collect();
-        assert!(shown.is_disjoint(&left_out), "{kind}: there is a row for {left_out:?}");
-        let schema = &catalog.find(Sort::Resource, kind).unwrap().schema;
-        let all = schema.attributes.iter().filter(|(_, it)| it.presence.is_configurable());
-        let all: BTreeSet<&str> = all.map(|(name, _)| &**name).collect();
-        assert_eq!(shown.union(&left_out).copied().collect::<BTreeSet<_>>(), all, "{kind}");
+        let left_out = WITHOUT_A_ROW.iter().filter(|(of, ..)| *of == kind);
+        let left_out: Vec<_> = left_out.map(|(_, names, why)| (*names, *why)).collect();
+        check_complete(kind, rows.map(|(_, expected)| *expected), &left_out);
     }
 }
 
@@ -219,6 +209,29 @@ fn each_is_made_mended_and_removed_without_a_trace() {
         minis.destroy();
         minis.check_same(&before, kind);
     }
+}
+
+/// A volume of that name on a disk that somebody plugged in is another one, with data of somebody's.
+#[test]
+fn a_namesake_on_another_disk_is_left_alone() {
+    let minis = Minis::free();
+    minis
+        .as_root("diskutil apfs addVolume disk5 APFS cache && echo theirs >$FLEET_ROOT/Volumes/cache/data")
+        .ok();
+    minis.configure(
+        "  resource \"macos_apfs_volume\" \"x\" {\n    name      = \"cache\"\n    quota_gib = 40\n    owner     = \"m1\"\n  }\n",
+    );
+    assert_eq!(minis.steps()[&format!("{SLOT}.macos_apfs_volume.x")], "create");
+    let failed = minis.fleet(&["apply", "--auto-approve"]).failed();
+    assert!(failed.contains("another volume is mounted at /Volumes/cache"), "{failed}");
+    minis.as_root("diskutil unmount disk5s7").ok();
+    let before = minis.snapshot();
+    minis.apply();
+    minis.check_converged("made");
+    minis.destroy();
+    minis.check_same(&before, "destroyed");
+    minis.as_root("diskutil mount disk5s7").ok();
+    assert_eq!(minis.read("/Volumes/cache/data"), "theirs\n");
 }
 
 /// Gives the connection a password.
@@ -274,6 +287,40 @@ fn a_new_mac_is_made_ready_in_one_run() {
     }
     minis.destroy();
     minis.check_same(&before, "all of it");
+}
+
+#[test]
+fn what_other_files_allow_is_not_ours() {
+    let minis = Minis::free();
+    let others = "f=$FLEET_ROOT/etc/sudoers.d";
+    let add = |name: &str, what: &str| {
+        minis
+            .as_root(&format!(
+                "{others}/{name}; echo 'm1 ALL=(ALL) NOPASSWD: {what}' >\"$f\"; chmod 440 \"$f\""
+            ))
+            .ok();
+    };
+    add("a-before", "/bin/x");
+    add("z-after", "/bin/y");
+    minis.configure("resource \"macos_sudoers\" \"x\" {\n  user = \"m1\"\n}");
+    minis.apply();
+    minis.check_converged("beside the rules of others");
+    // More programs than fit into a line, beside somebody who may do all.
+    add("z-after", "ALL");
+    let programs: Vec<String> = (0..9).map(|number| format!("\"/usr/local/bin/tool{number}\"")).collect();
+    minis.configure(&format!(
+        "resource \"macos_sudoers\" \"x\" {{\n  user = \"m1\"\n  commands = [{}]\n}}",
+        programs.join(", ")
+    ));
+    minis.apply();
+    minis.check_converged("less than others");
+    // What is missing or added in our own file is drift all the same.
+    for rule in ["/usr/local/bin/tool0", "ALL"] {
+        add("m1-nopasswd", rule);
+        minis.check_plan(&[("macos_sudoers.x", "update commands")]);
+        minis.apply();
+        minis.check_converged(rule);
+    }
 }
 
 #[test]

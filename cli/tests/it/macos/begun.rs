@@ -35,6 +35,8 @@ fn what_was_begun_and_cannot_be_seen_is_cleared() {
     minis.configure_with_password("");
     minis.apply();
     minis.snapshot().without(&STAYS).check_same(&before, "nothing on it");
+    // Who becomes root was made before all others.
+    minis.let_sudo();
     let things = state
         .recorded
         .iter()

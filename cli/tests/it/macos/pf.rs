@@ -412,6 +412,20 @@ fn a_rule_that_would_cut_ssh_is_undone_by_the_host_itself() {
 }
 
 #[test]
+fn a_daemon_that_was_disabled_is_so_again_once_a_change_is_undone() {
+    let minis = Minis::free();
+    configure_hasty(&minis, &harmless());
+    minis.apply();
+    minis.as_root("launchctl disable system/dev.fleet.pf.ci.cuts").ok();
+    configure_hasty(&minis, CUTS);
+    let told = minis.fleet(&["apply", "--auto-approve"]).failed();
+    assert!(told.contains("so the host undid the change"), "{told}");
+    assert!(passes(&minis, ARRIVAL));
+    let disabled = minis.as_root("launchctl print-disabled system").ok();
+    assert!(disabled.contains("\"dev.fleet.pf.ci.cuts\" => disabled"), "{disabled}");
+}
+
+#[test]
 fn a_host_whose_fleet_was_killed_lets_people_in_again() {
     let minis = Minis::free();
     configure_hasty(&minis, "");

@@ -227,9 +227,9 @@ mod tests {
         let acts = |from: Tart| sample().steps(Change::Update { from }).unwrap().len();
         assert_eq!(acts(sample()), 0);
         assert_eq!(acts(Tart { trouble: Some("its wrapper is not there".into()), ..sample() }), 1);
-        assert_eq!(acts(Tart { trouble: Some(format!("{UNABLE}: Killed: 9")), ..sample() }), 3);
-        assert_eq!(acts(Tart { version: "2.31.0".into(), ..sample() }), 3);
-        assert_eq!(acts(Tart { source_sha256: None, ..sample() }), 3);
-        assert_eq!(sample().steps(Change::Create).unwrap().len(), 3);
+        assert_eq!(acts(Tart { trouble: Some(format!("{UNABLE}: Killed: 9")), ..sample() }), 4);
+        assert_eq!(acts(Tart { version: "2.31.0".into(), ..sample() }), 4);
+        assert_eq!(acts(Tart { source_sha256: None, ..sample() }), 4);
+        assert_eq!(sample().steps(Change::Create).unwrap().len(), 4);
     }
 }

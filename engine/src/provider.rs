@@ -318,6 +318,17 @@ pub trait Writer: Send + Sync {
         journal: &'a dyn Journal,
     ) -> BoxFuture<'a, Result<ReadBack, Error>>;
 
+    /// Clears what is left of one thing on a host where making or removing it was cut off while nothing can be seen of it.
+    fn clear<'a>(
+        &'a self,
+        kind: &'a str,
+        wish: Value,
+        listed: Option<Listed>,
+    ) -> BoxFuture<'a, Result<(), Error>> {
+        let _ = (kind, wish, listed);
+        Box::pin(async { Ok(()) })
+    }
+
     /// One thing is left alone from now on: a host takes it off its inventory.
     fn release(&self, listed: Option<Listed>) -> BoxFuture<'_, Result<(), Error>> {
         let _ = listed;

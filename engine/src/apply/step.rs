@@ -173,6 +173,12 @@ impl Worker<'_> {
     pub(super) async fn try_to_remove(&self, object: &Object, removal: &Removal<'_>) -> Result<(), Stop> {
         let Removal { step, .. } = removal;
         if step.action == Action::Forget {
+            if step.why == Why::CutOff {
+                let line = self.connect(removal.session, removal.settings.as_ref()).await?;
+                let _room = self.room(removal.session).await.ok_or(Stop::NotStarted)?;
+                let (wish, listed) = (step.record.value.clone(), line.listed(&object.address, None));
+                line.writer.clear(&step.record.kind, wish, listed).await.map_err(failed)?;
+            }
             // A host that would go on listing it would have it removed by the next run. What is gone with its host, or
             // with the ledger there, is listed nowhere.
             let is_listed = matches!(step.why, Why::Released | Why::SameAs(_) | Why::Vanished);

@@ -234,6 +234,8 @@ pub enum Reason {
     Declared,
     /// It was recorded, but is not there any more.
     Vanished,
+    /// A run was cut off while it made or removed it on its host, and it is not there. What that left is cleared.
+    CutOff,
     /// It is there without having been recorded.
     Found,
     /// It is taken in.

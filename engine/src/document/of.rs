@@ -170,6 +170,7 @@ fn reason(why: &Why) -> Reason {
     match why {
         Why::Declared => Reason::Declared,
         Why::Vanished => Reason::Vanished,
+        Why::CutOff => Reason::CutOff,
         Why::Found => Reason::Found,
         Why::Imported(id) => Reason::Imported { id: id.to_string() },
         Why::NotDeclared => Reason::NotDeclared,

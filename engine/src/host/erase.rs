@@ -54,6 +54,11 @@ pub trait HostThing: Send + Sync {
     /// See [`HostKind::remove`].
     fn remove(&self, observed: &Value) -> Result<Vec<Step>, Error>;
 
+    /// See [`HostKind::clear`].
+    fn clear(&self, wish: &Value) -> Result<Vec<Step>, Error> {
+        self.remove(wish)
+    }
+
     /// See [`HostKind::cuts_access`].
     fn cuts_access(&self, object: &Value, is_removed: bool) -> Result<Option<Revert>, Error> {
         let _ = (object, is_removed);
@@ -143,6 +148,10 @@ impl<K: HostKind> HostThing for OnHost<K> {
 
     fn remove(&self, observed: &Value) -> Result<Vec<Step>, Error> {
         K::remove(K::from_value(observed)?)
+    }
+
+    fn clear(&self, wish: &Value) -> Result<Vec<Step>, Error> {
+        K::clear(K::from_value(wish)?)
     }
 
     fn cuts_access(&self, object: &Value, is_removed: bool) -> Result<Option<Revert>, Error> {

@@ -106,6 +106,12 @@ pub trait HostKind: Resource {
     /// What removes it. That it is gone already must do no harm.
     fn remove(observed: Self) -> Result<Vec<Step>, Error>;
 
+    /// What clears what is left where making or removing it was cut off while nothing can be seen of it: what was half sent or
+    /// half written, and what goes last. It is given the wish, or what was recorded.
+    fn clear(wish: Self) -> Result<Vec<Step>, Error> {
+        Self::remove(wish)
+    }
+
     /// How the host undoes a change of this by itself, where one may cut the host off from us: asked of the wish, and of
     /// what was observed where that `is_removed`. `None`: it cannot.
     fn cuts_access(&self, is_removed: bool) -> Option<Revert> {

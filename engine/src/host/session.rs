@@ -162,6 +162,19 @@ impl Writer for HostWriting {
         })
     }
 
+    fn clear<'a>(
+        &'a self,
+        kind: &'a str,
+        wish: Value,
+        listed: Option<Listed>,
+    ) -> BoxFuture<'a, Result<(), Error>> {
+        Box::pin(async move {
+            let thing = self.kinds.thing(kind)?;
+            let (steps, revert) = (thing.clear(&wish)?, thing.cuts_access(&wish, true)?);
+            self.host.work(Work { listed, steps, revert, ..Work::default() }).await.map(|_| ())
+        })
+    }
+
     fn release(&self, listed: Option<Listed>) -> BoxFuture<'_, Result<(), Error>> {
         Box::pin(async move { self.host.work(Work { listed, ..Work::default() }).await.map(|_| ()) })
     }

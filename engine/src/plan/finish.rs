@@ -15,7 +15,7 @@ use super::dependencies::Dependencies;
 use super::later::reach;
 use super::remembered::Remembered;
 use super::{Action, Deferred, Goal, OutputChange, Plan, Step, Why};
-use crate::address::{Address, ScopePath, Target};
+use crate::address::{Address, Item, ScopePath, Target};
 use crate::encode::to_text;
 use crate::expand::Expansion;
 use crate::graph::Graph;
@@ -147,8 +147,12 @@ impl Planner<'_> {
         let left: Vec<(&Address, &Recorded)> =
             state.recorded.iter().filter(|(address, _)| is_left(address)).collect();
         let never_made = self.never_made().filter(|(address, _)| is_left(address));
+        let never_made = never_made.filter(|(address, record)| {
+            // What it left on its host has to be cleared before it may be forgotten, and a refresh leaves everything as it is.
+            self.options.goal != Goal::RefreshOnly || !is_thing_on_host(address, record)
+        });
         let never_made = never_made.map(|(address, record)| {
-            let step = removal(Action::Forget, Why::Vanished, record, None);
+            let step = removal(Action::Forget, self.why_gone(address, record), record, None);
             (address.clone(), Step { moved_from: self.moved_from(address), ..step })
         });
         let never_made: Vec<(Address, Step)> = never_made.collect();
@@ -176,7 +180,7 @@ impl Planner<'_> {
                 _ if self.options.goal == Goal::RefreshOnly && before.is_some() => {
                     removal(Action::Keep, Why::NotDeclared, record, before)
                 }
-                (None, _) => removal(Action::Forget, Why::Vanished, record, before),
+                (None, _) => removal(Action::Forget, self.why_gone(address, record), record, before),
                 (_, Some(other)) => {
                     removal(Action::Forget, Why::SameAs(Box::new(other.clone())), record, before)
                 }
@@ -192,6 +196,21 @@ impl Planner<'_> {
             self.plan.steps.insert(address.clone(), Step { moved_from, looked, ..step });
         }
         self.plan.steps.extend(never_made);
+    }
+
+    /// Why something is not there: where a run was cut off while it was at it, its host may have more to clear than can be seen.
+    fn why_gone(&self, address: &Address, record: &Recorded) -> Why {
+        let is_cut_off = self.options.goal != Goal::RefreshOnly && self.is_begun(address);
+        let may_be_cleared = is_cut_off && is_thing_on_host(address, record) && self.has_host(address);
+        if may_be_cleared { Why::CutOff } else { Why::Vanished }
+    }
+
+    /// Whether the host of something was seen, and is still ours.
+    fn has_host(&self, address: &Address) -> bool {
+        let Some(scope) = address.scope.slot() else { return false };
+        let host = Address { scope, item: Item::Host, key: None };
+        let sight = self.observed.get(&SubjectOf { address: &host, which: Which::Recorded });
+        sight.is_some_and(|sight| matches!(sight.found, Ok(Some(_))))
     }
 
     /// What was begun, and is not there. Where nobody could look, it stays open.
@@ -291,6 +310,11 @@ fn removal(action: Action, why: Why, record: &Recorded, before: Option<Value>) -
         recipes: Recipes::new(),
         lives_in_state: false,
     }
+}
+
+/// Whether it is on a host, and not the host itself.
+fn is_thing_on_host(address: &Address, record: &Recorded) -> bool {
+    record.session.is_on_host() && address.item != Item::Host
 }
 
 /// Whether a `removed` block says that the thing is to be left alone.

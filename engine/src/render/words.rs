@@ -34,6 +34,7 @@ pub(super) fn reason(step: &Step) -> Option<String> {
     match (&step.reason, step.action) {
         (Reason::Vanished, Action::Forget) => reasons.push("is gone already".to_owned()),
         (Reason::Vanished, _) => reasons.push("was there, and is gone".to_owned()),
+        (Reason::CutOff, _) => reasons.push("a run was cut off at it, what that left is cleared".to_owned()),
         (Reason::Found, _) => reasons.push("is there already, not made by fleet".to_owned()),
         (Reason::Imported { id }, _) => reasons.push(format!("imported, id {}", quoted(id))),
         (Reason::NotDeclared, _) => reasons.push("not declared any more".to_owned()),

@@ -15,7 +15,6 @@ pub(super) struct Registration {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Note {
     pub(super) source: Option<String>,
-    pub(super) version: Option<String>,
     pub(super) labels: Vec<String>,
     pub(super) agent: Option<i64>,
 }
@@ -48,7 +47,6 @@ impl Note {
         let labels = value("labels").unwrap_or_default();
         Note {
             source: value("source"),
-            version: value("version"),
             labels: labels.split(',').filter(|label| !label.is_empty()).map(str::to_owned).collect(),
             agent: value("agent").and_then(|id| id.parse().ok()),
         }
@@ -86,8 +84,8 @@ mod tests {
 
     #[test]
     fn a_note_says_what_the_other_files_do_not() {
-        let note = Note::read(b"source aa\nversion 2.336.0\nlabels a,b\nagent 7\n");
-        assert_eq!((note.source.as_deref(), note.version.as_deref()), (Some("aa"), Some("2.336.0")));
+        let note = Note::read(b"source aa\nlabels a,b\nagent 7\n");
+        assert_eq!(note.source.as_deref(), Some("aa"));
         assert_eq!((note.labels, note.agent), (vec!["a".to_owned(), "b".to_owned()], Some(7)));
         assert_eq!(Note::read(b""), Note::default());
     }

@@ -5,7 +5,6 @@ use std::time::Duration;
 use fleet_derive::Schema;
 use fleet_engine::attributes::Misfit;
 use fleet_engine::finding::{Finding, Known, table};
-use fleet_engine::host::probe::What;
 use fleet_engine::host::step::{Keep, LocalFile};
 use fleet_engine::host::{Act, Bytes, Content, HostKind, Operand, Output, Probe, Reply, Step, Tool};
 use fleet_engine::resource::{At, Change, Disruption, Edge, Error, Resource, Touch};
@@ -93,7 +92,8 @@ pub(super) struct Runner {
     /// The directories in which jobs find programs.
     #[fleet(default = PATH)]
     path: String,
-    /// The version that is in the archive. An agent that renewed itself since is taken for it.
+    /// The version that is in the archive, as its agent says it (`Runner.Listener --version`). An agent that renewed itself
+    /// since is taken for it.
     version: String,
     /// The archive of the release on the machine that runs fleet.
     source: String,
@@ -197,7 +197,7 @@ impl HostKind for Runner {
         for name in [".runner", ".fleet-runner", ".path"] {
             probe = probe.content(asked.file(name), Content::Whole);
         }
-        for name in [".credentials", "config.sh", "bin"] {
+        for name in [".credentials", "config.sh"] {
             probe = probe.path(asked.file(name));
         }
         let operands = [Operand::new(asked.directory.clone())?, Operand::new(asked.user.clone())?];
@@ -220,20 +220,13 @@ impl HostKind for Runner {
         let registration = settings.as_deref().and_then(Registration::read);
         let note = content(1, ".fleet-runner")?.map(|content| Note::read(&content)).unwrap_or_default();
         let path = content(2, ".path")?.map(|content| String::from_utf8_lossy(&content).trim().to_owned());
-        let service = reply.output(6)?;
+        let service = reply.output(5)?;
         let trouble =
             unregistered(registration.as_ref(), &note, reply.path(3)?.is_some()).or_else(|| idle(service));
         let is_ours = trouble.as_deref().is_none_or(|trouble| !trouble.starts_with(UNREGISTERED));
         let known = registration.clone().filter(|_| is_ours);
-        // An agent that renewed itself has its programs behind a link that is named after the version.
-        let renewed = match reply.path(5)?.map(|found| &found.what) {
-            Some(What::Link(target)) => {
-                let target = String::from_utf8_lossy(target).into_owned();
-                target.rsplit('/').next().and_then(|name| name.strip_prefix("bin.")).map(str::to_owned)
-            }
-            _ => None,
-        };
-        let version = renewed.or(note.version).filter(|_| is_installed).unwrap_or_default();
+        // What it says itself: it may have renewed itself, and others may have put another one there.
+        let version = line_of(service, "version ").filter(|_| is_installed).unwrap_or_default();
         let new_enough = is_as_new(&version, &asked.version);
         Ok(Some(Runner {
             url: known.as_ref().map_or_else(|| asked.url.clone(), |known| known.url.clone()),
@@ -290,7 +283,6 @@ impl HostKind for Runner {
             self.labels.join(","),
             self.work,
             self.path,
-            self.version,
             digest,
             said(installs),
             said(registers),
@@ -305,8 +297,10 @@ impl HostKind for Runner {
     }
 
     fn remove(observed: Runner) -> Result<Vec<Step>, Error> {
-        let arguments = vec![observed.directory, observed.user, observed.timeout.to_string()];
-        Ok(vec![Step::new(Act::Procedure { script: REMOVE, arguments, input: Bytes::default() }).as_root()])
+        let arguments = vec![observed.directory.clone(), observed.user, observed.timeout.to_string()];
+        let stop = Act::Procedure { script: REMOVE, arguments, input: Bytes::default() };
+        let acts = [stop, Act::RemoveTree { path: observed.directory }];
+        Ok(acts.map(|act| Step::new(act).as_root()).into())
     }
 }
 
@@ -344,9 +338,14 @@ fn text(output: &Output) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
+/// What stands after a word at the beginning of a line.
+fn line_of(output: &Output, start: &str) -> Option<String> {
+    text(output).lines().find_map(|line| line.strip_prefix(start)).map(str::to_owned)
+}
+
 /// The name of the service.
 fn label_of(output: &Output) -> Option<String> {
-    text(output).lines().find_map(|line| line.strip_prefix("label ")).map(str::to_owned)
+    line_of(output, "label ")
 }
 
 /// Why its agent does not run.
@@ -407,7 +406,7 @@ mod tests {
             panic!("{steps:?}")
         };
         assert!(!arguments.iter().any(|argument| argument.contains("hunter2")));
-        Some((arguments[9].clone(), arguments[10].clone(), input.0.len()))
+        Some((arguments[8].clone(), arguments[9].clone(), input.0.len()))
     }
 
     #[test]

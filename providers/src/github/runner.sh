@@ -1,6 +1,6 @@
 # Installs the agent of GitHub Actions, registers it and lets it run in the session at the screen.
-# Its directory, its user, where it is registered, its name, its labels, its directory for work, the PATH of its jobs, its
-# version, the digest of its archive, whether it is installed and whether it is registered (`yes` or `no`), for how many
+# Its directory, its user, where it is registered, its name, its labels, its directory for work, the PATH of its jobs, the
+# digest of its archive, whether it is installed and whether it is registered (`yes` or `no`), for how many
 # seconds it must have run and for how many it may take. The token is what is read.
 dir=$R$1
 user=$2
@@ -9,22 +9,30 @@ name=$4
 labels=$5
 work=$6
 path=$7
-version=$8
-source=$9
-installs=${10}
-registers=${11}
-soak=${12}
-patience=${13}
+source=$8
+installs=$9
+registers=${10}
+soak=${11}
+patience=${12}
 sent=${dir%/*}/.${dir##*/}.fleet-sent
 old=$dir/.fleet-old
 note=$dir/.fleet-runner
 token=$(cat)
 
 fail() {
-  printf '%s\n' "$1" >&2
   rm -rf -- "$sent"
+  # cure put-back
+  if [ -e "$old/.service" ] && [ "$(whose "$old")" != "$(whose "$dir")" ]; then
+    restore
+    set -- "$1. The runner of before goes on"
+  fi
+  # end put-back
+  printf '%s\n' "$1" >&2
   exit 1
 }
+
+# As what it is registered, and where.
+whose() { sed -n 's/.*"\([aA]gentName\|[gG]itHubUrl\)": *"\([^"]*\)".*/\2/p' "$1/.runner" 2>/dev/null; }
 
 uid=$(id -u "$user" 2>/dev/null) || fail "there is no user $user"
 domain=gui/$uid
@@ -79,6 +87,22 @@ back() {
   rm -rf -- "$old"
 }
 
+# What is registered under another name or elsewhere still holds there: where the new one does not come, its service is
+# loaded again.
+restore() {
+  if [ -s "$dir/.service" ] && ! cmp -s -- "$dir/.service" "$old/.service" && service; then
+    launchctl bootout "$target" 2>/dev/null
+    rm -f -- "$R$list"
+  fi
+  for f in .service .fleet-runner; do
+    if [ -e "$old/$f" ]; then mv -f -- "$old/$f" "$dir/$f"; fi
+  done
+  service
+  if [ -e "$old/list" ] && [ ! -e "$R$list" ]; then mv -f -- "$old/list" "$R$list"; fi
+  back
+  known || launchctl bootstrap "$domain" "$R$list" 2>/dev/null
+}
+
 # Registers it anew. The old registration is set aside until the new one is there, and its agent goes on meanwhile.
 register() {
   rm -rf -- "$old"
@@ -93,10 +117,7 @@ register() {
   q=$(cd "$dir" && printf '%s\n' "$token" | as_user /bin/sh -c '
     IFS= read -r ACTIONS_RUNNER_INPUT_TOKEN && export ACTIONS_RUNNER_INPUT_TOKEN && exec ./config.sh "$@" </dev/null
   ' sh --unattended --replace --url "$url" --name "$name" --labels "$labels" --work "$work" 2>&1) && [ -e "$dir/.runner" ] &&
-    [ -e "$dir/.credentials" ] && {
-    rm -rf -- "$old"
-    return 0
-  }
+    [ -e "$dir/.credentials" ] && return 0
   back
   case $q in
     *404*) fail "GitHub refused the token (404): it is wrong, older than an hour, or not for $url. The registration of before is kept" ;;
@@ -115,7 +136,12 @@ if [ "$registers" = yes ]; then
   idle
   register
   unload
-  if service; then rm -f -- "$R$list" "$dir/.service"; fi
+  # The old one can come back until the agent of the new one has run for its soak.
+  if service; then
+    mv -f -- "$R$list" "$old/list" 2>/dev/null
+    mv -f -- "$dir/.service" "$old/.service"
+    cp -p -- "$note" "$old/.fleet-runner" 2>/dev/null
+  fi
 fi
 if [ "$installs" = yes ]; then
   idle
@@ -130,7 +156,7 @@ fi
 # What GitHub knows and the files do not say is noted beside them, with the registration that it is about.
 id=$(sed -n 's/.*"[aA]gentId": *\([0-9]*\).*/\1/p' "$dir/.runner" | head -n 1)
 {
-  printf 'source %s\nversion %s\nlabels %s\nagent %s\n' "$source" "$version" "$labels" "$id" >"$note.new" && chown "$user:staff" "$note.new" &&
+  printf 'source %s\nlabels %s\nagent %s\n' "$source" "$labels" "$id" >"$note.new" && chown "$user:staff" "$note.new" &&
     mv -f -- "$note.new" "$note"
 } || fail "what was registered cannot be noted"
 
@@ -177,3 +203,11 @@ while :; do
   sleep 1
   n=$((n + 1))
 done
+
+# It is proven. What the one before it had goes, and its logs, unless they are of the same service.
+if [ -s "$old/.service" ] && ! cmp -s -- "$old/.service" "$dir/.service"; then
+  l=$(cat -- "$old/.service")
+  l=${l##*/}
+  rm -rf -- "$R/Users/$user/Library/Logs/${l%.plist}"
+fi
+rm -rf -- "$old"

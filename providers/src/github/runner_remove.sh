@@ -1,4 +1,4 @@
-# Takes an agent out: its directory, its user, and for how many seconds it may take.
+# Stops an agent and takes its service out: its directory, its user, and for how many seconds it may take.
 dir=$R$1
 user=$2
 patience=$3
@@ -34,4 +34,3 @@ if [ -n "$list" ]; then
   rm -f -- "$R$list"
   rm -rf -- "${R}/Users/$user/Library/Logs/$label"
 fi
-rm -rf -- "$dir"

@@ -5,6 +5,7 @@ use fleet_engine::attributes::Misfit;
 use fleet_engine::host::{HostKind, Operand, Probe, Reply, Step, Tool};
 use fleet_engine::resource::{At, Change, Edge, Error, Resource};
 
+use super::service_state::is_disabled;
 use super::settings::{Setting, made, set_back, switch};
 use super::succeeded;
 
@@ -109,12 +110,6 @@ impl Hardening {
             switch("launchctl", SSHD, self.remote_login),
         ]
     }
-}
-
-/// Whether launchd lists a service as one that it does not load. Older versions say `true`.
-fn is_disabled(listed: &str, label: &str) -> bool {
-    let lines = listed.lines().filter_map(|line| line.trim().strip_prefix(&format!("\"{label}\" => ")));
-    lines.into_iter().any(|state| matches!(state.trim(), "disabled" | "true"))
 }
 
 /// Which of two things a tool says.

@@ -24,6 +24,7 @@ mod node_exporter;
 mod pf_anchor;
 mod pf_parts;
 mod pf_ssh_guard;
+pub(crate) mod place;
 mod power;
 mod preferences;
 mod resolver;

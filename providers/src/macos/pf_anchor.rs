@@ -200,8 +200,9 @@ impl HostKind for PfAnchor {
     }
 
     fn remove(observed: PfAnchor) -> Result<Vec<Step>, Error> {
-        let gone = observed.anchor().disarm(observed.tables.keys());
-        Ok(vec![gone, observed.edit_conf(None)])
+        let mut steps = observed.anchor().disarm(observed.tables.keys());
+        steps.push(observed.edit_conf(None));
+        Ok(steps)
     }
 
     fn cuts_access(&self, _: bool) -> Option<Revert> {

@@ -16,6 +16,11 @@ give_up() {
   exit 1
 }
 
+# Whether somebody said that launchd must not load the daemon.
+is_disabled() {
+  launchctl print-disabled system 2>/dev/null | grep -F "\"$label\" => " | grep -q -e disabled -e true
+}
+
 # Tables that somebody left keep ours from being defined: those that persist in the anchor, and any in the main ruleset.
 for table do
   # cure kill-in-anchor
@@ -37,6 +42,9 @@ rm -f "$file.loaded"
 # end compare-in-force
 FLEET_ROOT=$R /bin/sh "$file.sh" "$anchor" || exit
 
+# cure enable
+if is_disabled; then launchctl enable "system/$label" || give_up "launchd does not enable $label"; fi
+# end enable
 if [ "$anew" = anew ] || ! launchctl print "system/$label" >/dev/null 2>&1; then
   launchctl bootout "system/$label" >/dev/null 2>&1 || :
   waited=0

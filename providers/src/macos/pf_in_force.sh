@@ -31,6 +31,11 @@ registered() {
     sed -n -e '/^	path = /p' -e '/^	program = /p' -e '/^	arguments = {/,/^	}/p' -e '/^	run interval = /p' || :
 }
 
+# Whether somebody said that launchd must not load the daemon.
+is_disabled() {
+  launchctl print-disabled system 2>/dev/null | grep -F "\"$label\" => " | grep -q -e disabled -e true
+}
+
 # Whether somebody holds this token.
 holds() {
   [ -n "$1" ] && pfctl -s References 2>/dev/null | grep -q -w -e "$1"

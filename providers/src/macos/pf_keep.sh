@@ -18,3 +18,4 @@ record=$R/etc/pf.anchors/${anchor##*/}.loaded
 if [ -f "$record" ]; then cp -p "$record" "$K/loaded"; fi
 if [ -e "$R/var/log/$label.log" ]; then : >"$K/log"; fi
 registered >"$K/daemon"
+if is_disabled; then : >"$K/disabled"; fi

@@ -11,10 +11,13 @@ use std::time::Duration;
 
 use fleet_engine::attributes::Misfit;
 use fleet_engine::finding::{Finding, Known, table};
+use fleet_engine::host::probe::Found;
 use fleet_engine::host::step::{self, Keep};
 use fleet_engine::host::{Act, Bytes, Content, Operand, Output, Probe, Reply, Revert, Step, Tool};
 use fleet_engine::resource::Error;
 
+use super::job::Job;
+use super::service_state::comes_back;
 use crate::cure;
 use crate::host::common::{regular, sha256, shared};
 
@@ -64,9 +67,9 @@ pub(super) struct Seen {
     pub(super) called: (bool, bool),
     /// The script of the daemon.
     pub(super) script: Option<String>,
-    /// Whether the property list of the daemon is the one that is meant.
-    has_plist: bool,
-    /// Whether launchd has loaded the daemon.
+    /// Whether the property list of the daemon is the one that is meant, and root's, as is its script.
+    is_well_kept: bool,
+    /// Whether launchd has loaded the daemon as it is meant, and loads it at the next start.
     is_loaded: bool,
     /// Whether anything of the daemon is there.
     has_daemon: bool,
@@ -141,7 +144,8 @@ impl<'a> Anchor<'a> {
             .tool(Tool::PfTables, [])
             .tool(Tool::PfAnchorRules, [anchor()?])
             .tool(Tool::PfAnchorNat, [anchor()?])
-            .tool(Tool::PfAnchorTables, [anchor()?]);
+            .tool(Tool::PfAnchorTables, [anchor()?])
+            .tool(Tool::LaunchctlDisabled, [Operand::new("system")?]);
         for table in tables {
             probe = probe.tool(Tool::PfAnchorTable, [anchor()?, Operand::new(table)?]);
         }
@@ -161,7 +165,9 @@ impl<'a> Anchor<'a> {
         let digest = plist.map(|found| regular(&self.plist_path(), found)).transpose()?;
         let digest = digest.and_then(|file| file.digest.clone());
         let token = text(&self.token(), reply, 4)?.unwrap_or_default();
-        let is_loaded = reply.output(5)?.status == 0;
+        let printed = reply.output(5)?;
+        let meant = self.plist();
+        let meant_job = Job::read(meant.as_bytes()).map_err(Error::permanent)?;
         let references = said(reply, 7)?;
         let has_token = references.split_whitespace().any(|word| word == token.trim());
         let main = said(reply, 8)?;
@@ -179,16 +185,18 @@ impl<'a> Anchor<'a> {
                 has(&main, format!("anchor \"{call}\" all")),
                 has(&said(reply, 9)?, format!("nat-anchor \"{call}\" all")),
             ),
-            has_plist: digest == Some(sha256(self.plist().as_bytes())),
-            has_daemon: is_loaded || script.is_some() || plist.is_some(),
-            is_loaded,
+            is_well_kept: digest == Some(sha256(meant.as_bytes()))
+                && is_kept(plist)
+                && is_kept(reply.path(2)?),
+            has_daemon: printed.status == 0 || script.is_some() || plist.is_some(),
+            is_loaded: comes_back(&meant_job, printed, reply.output(14)?),
             script,
             tables: named.keys().map(|name| (name.clone(), Vec::new())).collect(),
             strays: Vec::new(),
             file,
         };
         for (at, table) in tables.enumerate() {
-            let shown = reply.output(14 + at)?;
+            let shown = reply.output(15 + at)?;
             if let (0, Some(found)) = (shown.status, seen.tables.get_mut(table)) {
                 *found = String::from_utf8_lossy(&shown.stdout)
                     .lines()
@@ -244,9 +252,12 @@ impl<'a> Anchor<'a> {
     }
 
     /// Takes all of it away.
-    pub(super) fn disarm<'t>(self, tables: impl Iterator<Item = &'t String>) -> Step {
+    pub(super) fn disarm<'t>(self, tables: impl Iterator<Item = &'t String>) -> Vec<Step> {
         let words = [self.0, &self.label(), &PATIENCE.to_string()].map(str::to_owned);
-        procedure(REMOVE, words.into_iter().chain(tables.cloned()))
+        let mut steps = vec![procedure(REMOVE, words.into_iter().chain(tables.cloned()))];
+        let files = [self.plist_path(), self.script(), self.file()];
+        steps.extend(files.map(|path| Step::new(Act::Remove { path }).as_root()));
+        steps
     }
 }
 
@@ -258,7 +269,7 @@ impl Seen {
 
     /// Whether the next start brings back what was loaded last, by a daemon with this script.
     pub(super) fn comes_back(&self, script: &str) -> bool {
-        let is_kept = self.has_plist && self.is_loaded && self.script.as_deref() == Some(script);
+        let is_kept = self.is_well_kept && self.is_loaded && self.script.as_deref() == Some(script);
         is_kept && self.file.is_some() && self.file == self.recorded
     }
 }
@@ -285,9 +296,17 @@ pub(super) fn findings(anchor: &str, in_force: bool, evaluated: bool, enabled: b
     found
 }
 
+/// Who owns what root writes here for everybody to read, and its mode.
+const KEPT: (&str, &str, u32) = ("root", "wheel", 0o644);
+
+fn is_kept(found: Option<&Found>) -> bool {
+    found.is_some_and(|found| (found.owner.as_str(), found.group.as_str(), found.mode) == KEPT)
+}
+
 /// A step of root's that writes a file for everybody to read.
 fn write(path: String, content: &str, validate: Option<String>) -> Step {
-    let keep = Keep { mode: Some(0o644), owner: Some("root".into()), group: Some("wheel".into()) };
+    let (owner, group, mode) = KEPT;
+    let keep = Keep { mode: Some(mode), owner: Some(owner.into()), group: Some(group.into()) };
     let content = step::Content::Bytes(Bytes(content.as_bytes().to_vec()));
     Step::new(Act::Write { path, content, keep, validate }).as_root()
 }

@@ -1,4 +1,5 @@
-# Takes an anchor of the packet filter out of force with all that kept it there, and nothing else.
+# Takes an anchor of the packet filter out of force with what kept it there, and nothing else. What was written for it is
+# removed after that.
 #
 # Arguments: the path of the anchor, the label of its daemon, how many seconds launchd gets to let go of it; then its tables.
 set -eu
@@ -22,7 +23,7 @@ while launchctl print "system/$label" >/dev/null 2>&1; do
   waited=$((waited + 1))
   sleep 1
 done
-rm -f "$R/Library/LaunchDaemons/$label.plist" "$file.sh" "$R/var/log/$label.log"
+rm -f "$R/var/log/$label.log"
 
 # The call goes before what it calls. Apple's own calls stay.
 case $anchor in
@@ -44,7 +45,7 @@ for table do
   pfctl -a "$anchor" -t "$table" -T kill >/dev/null 2>&1 || :
   pfctl -t "$table" -T kill >/dev/null 2>&1 || :
 done
-rm -f "$file" "$file.new" "$file.loaded" "$file.loaded.new"
+rm -f "$file.new" "$file.loaded" "$file.loaded.new"
 
 # Whoever else wants the filter to be on keeps it on.
 if [ -f "$token" ]; then

@@ -180,7 +180,7 @@ impl HostKind for PfSshGuard {
     }
 
     fn remove(observed: PfSshGuard) -> Result<Vec<Step>, Error> {
-        Ok(vec![Anchor(&observed.path()).disarm(tables().iter())])
+        Ok(Anchor(&observed.path()).disarm(tables().iter()))
     }
 
     fn cuts_access(&self, _: bool) -> Option<Revert> {

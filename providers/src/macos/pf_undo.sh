@@ -86,4 +86,8 @@ if [ ! -e "$K/log" ]; then rm -f "$R/var/log/$label.log"; fi
 if [ -z "$is_same" ] && [ -s "$K/daemon" ]; then
   said=$(launchctl bootstrap system "$R/Library/LaunchDaemons/$label.plist" 2>&1) || complain "launchd does not load $label: $said"
 fi
+# What is loaded already may be one that the next start is not to load.
+if [ -e "$K/disabled" ] && ! is_disabled; then
+  launchctl disable "system/$label" || complain "launchd does not disable $label"
+fi
 exit "$wrong"

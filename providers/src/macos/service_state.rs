@@ -142,6 +142,18 @@ impl Printed {
     }
 }
 
+/// Whether launchd lists a service as one that it does not load. Older versions say `true`.
+pub(super) fn is_disabled(listed: &str, label: &str) -> bool {
+    let lines = listed.lines().filter_map(|line| line.trim().strip_prefix(&format!("\"{label}\" => ")));
+    lines.into_iter().any(|state| matches!(state.trim(), "disabled" | "true"))
+}
+
+/// Whether launchd has loaded just this job, and loads it at the next start, too.
+pub(super) fn comes_back(job: &Job, printed: &Output, disabled: &Output) -> bool {
+    let is_loaded = printed.status == 0 && Printed::read(&text(&printed.stdout)).differs(job).is_none();
+    is_loaded && !is_disabled(&text(&disabled.stdout), &job.label)
+}
+
 /// What is wrong with a service; nothing if it is as it should be.
 pub(super) fn trouble(asked: &Service, seen: &Seen) -> Option<String> {
     of_list(asked, seen).or_else(|| of_loading(asked, seen)).or_else(|| of_running(asked, seen))
@@ -177,10 +189,7 @@ fn of_list(asked: &Service, seen: &Seen) -> Option<String> {
 
 /// What is wrong with what is loaded.
 fn of_loading(asked: &Service, seen: &Seen) -> Option<String> {
-    let disabled = text(&seen.disabled.stdout);
-    let entry = format!("\"{}\" => ", asked.label);
-    let said = disabled.lines().find_map(|line| line.trim_start().strip_prefix(&entry));
-    if said.is_some_and(|said| matches!(said, "disabled" | "true")) {
+    if is_disabled(&text(&seen.disabled.stdout), &asked.label) {
         return Some("it is disabled, and launchd will not load it".to_owned());
     }
     if seen.printed.status != 0 {

@@ -8,6 +8,7 @@ use fleet_engine::host::step::{self, Keep, LocalFile};
 use fleet_engine::host::{Act, Bytes, Content, HostKind, Operand, Probe, Reply, Step, Tool};
 use fleet_engine::resource::{At, Change, Edge, Error, Resource};
 
+use super::place;
 use crate::cure;
 use crate::host::common::{asked, check_path, is_another, normal_digest, path_of, regular};
 use crate::mode;
@@ -147,8 +148,7 @@ impl HostKind for SignedBinary {
         let (directory, name) = self.path.rsplit_once('/').unwrap_or(("", &self.path));
         let mut steps = Vec::new();
         if cure::is_there("make-directory") {
-            let directory = if directory.is_empty() { "/" } else { directory };
-            steps.push(Step::new(Act::Directory { path: directory.to_owned(), keep: Keep::default() }));
+            steps.push(place::make(directory));
         }
         steps.push(Step::new(Act::Write {
             path: format!("{directory}/.{name}.fleet-unsigned"),
@@ -165,8 +165,10 @@ impl HostKind for SignedBinary {
     }
 
     fn remove(observed: SignedBinary) -> Result<Vec<Step>, Error> {
+        let directory = observed.path.rsplit_once('/').map_or("", |(directory, _)| directory);
         let paths = [observed.path.clone(), note(&observed.path)];
-        Ok(paths.map(|path| Step::new(Act::Remove { path }).as_root()).into())
+        let gone = paths.map(|path| Step::new(Act::Remove { path }).as_root());
+        Ok(gone.into_iter().chain([place::leave(directory)]).collect())
     }
 }
 

@@ -6,17 +6,18 @@ use fleet_derive::Schema;
 use fleet_engine::attributes::Misfit;
 use fleet_engine::finding::{Finding, Known, table};
 use fleet_engine::host::probe::{Found, What};
-use fleet_engine::host::step::{Keep, LocalFile};
+use fleet_engine::host::step::LocalFile;
 use fleet_engine::host::{Act, Bytes, Content, HostKind, Output, Probe, Read, Reply, Step, Tool};
 use fleet_engine::resource::{At, Change, Disruption, Edge, Error, Resource, Touch};
 
-use super::{no_wish_for_trouble, text_of};
+use super::{no_wish_for_trouble, place, text_of};
 use crate::cure;
 use crate::host::common::{in_the_way, named, normal_digest};
 
 const PROCEDURE: &str = concat!(include_str!("tart_vms.sh"), include_str!("tart.sh"));
 const REMOVE: &str = concat!(include_str!("tart_vms.sh"), include_str!("tart_remove.sh"));
-const DIRECTORY: &str = "/usr/local/lib";
+/// Where the bundle lies, and its wrapper.
+const PLACES: [&str; 2] = ["/usr/local/lib", "/usr/local/bin"];
 const BUNDLE: &str = "/usr/local/lib/tart.app";
 const SENT: &str = "/usr/local/lib/.tart.app.fleet-sent";
 const WRAPPER: &str = "/usr/local/bin/tart";
@@ -153,7 +154,7 @@ impl HostKind for Tart {
             let digest =
                 self.source_sha256.ok_or_else(|| Misfit::new("source_sha256", "a digest is needed"))?;
             let archive = LocalFile { path: self.source, digest };
-            steps.push(Step::new(Act::Directory { path: DIRECTORY.into(), keep: Keep::default() }));
+            steps.extend(PLACES.map(place::make));
             steps.push(Step::new(Act::Unpack { path: SENT.into(), archive, strip: 1 }));
         }
         let arguments = vec![act.to_owned(), self.version, self.wait.to_string()];
@@ -167,9 +168,19 @@ impl HostKind for Tart {
         let arguments = vec![observed.wait.to_string()];
         let waits = Act::Procedure { script: REMOVE, arguments, input: Bytes::default() };
         let waits = Step { timeout: Some(patience(observed.wait)), ..Step::new(waits).as_root() };
-        let acts = [Act::Remove { path: WRAPPER.into() }, Act::RemoveTree { path: BUNDLE.into() }];
-        Ok([waits].into_iter().chain(acts.map(|act| Step::new(act).as_root())).collect())
+        Ok([waits].into_iter().chain(gone()).collect())
     }
+
+    /// No VM runs with a bundle that is not there.
+    fn clear(_: Tart) -> Result<Vec<Step>, Error> {
+        Ok(gone().collect())
+    }
+}
+
+/// What takes it off the disk.
+fn gone() -> impl Iterator<Item = Step> {
+    let acts = [Act::Remove { path: WRAPPER.into() }, Act::RemoveTree { path: BUNDLE.into() }];
+    acts.map(|act| Step::new(act).as_root()).into_iter().chain(PLACES.map(place::leave))
 }
 
 /// How long what waits for VMs may take.
@@ -216,9 +227,9 @@ mod tests {
         let acts = |from: Tart| sample().steps(Change::Update { from }).unwrap().len();
         assert_eq!(acts(sample()), 0);
         assert_eq!(acts(Tart { trouble: Some("its wrapper is not there".into()), ..sample() }), 1);
-        assert_eq!(acts(Tart { trouble: Some(format!("{UNABLE}: Killed: 9")), ..sample() }), 3);
-        assert_eq!(acts(Tart { version: "2.31.0".into(), ..sample() }), 3);
-        assert_eq!(acts(Tart { source_sha256: None, ..sample() }), 3);
-        assert_eq!(sample().steps(Change::Create).unwrap().len(), 3);
+        assert_eq!(acts(Tart { trouble: Some(format!("{UNABLE}: Killed: 9")), ..sample() }), 4);
+        assert_eq!(acts(Tart { version: "2.31.0".into(), ..sample() }), 4);
+        assert_eq!(acts(Tart { source_sha256: None, ..sample() }), 4);
+        assert_eq!(sample().steps(Change::Create).unwrap().len(), 4);
     }
 }

@@ -27,6 +27,8 @@ const PROCEDURES: &[(&str, &str)] = &[
     ("launchd_service_remove", include_str!("launchd_service_remove.sh")),
     ("node_exporter", include_str!("node_exporter.sh")),
     ("node_exporter_wait", include_str!("node_exporter_wait.sh")),
+    ("place_make", concat!(include_str!("before.sh"), include_str!("place_make.sh"))),
+    ("place_leave", concat!(include_str!("before.sh"), include_str!("place_leave.sh"))),
     ("pf_apply", include_str!("pf_apply.sh")),
     ("pf_arm", include_str!("pf_arm.sh")),
     ("pf_guard", include_str!("pf_guard.sh")),

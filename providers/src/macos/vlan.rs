@@ -128,6 +128,11 @@ impl HostKind for Vlan {
         let run = Act::Run { program: "networksetup".into(), arguments, input: Bytes::default() };
         Ok(vec![Step::new(run).as_root()])
     }
+
+    /// It is there, or it is not.
+    fn clear(_: Vlan) -> Result<Vec<Step>, Error> {
+        Ok(Vec::new())
+    }
 }
 
 /// The VLANs that `networksetup` lists.

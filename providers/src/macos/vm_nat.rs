@@ -145,7 +145,7 @@ impl HostKind for VmNat {
     }
 
     fn remove(observed: VmNat) -> Result<Vec<Step>, Error> {
-        Ok(vec![Anchor(&observed.path()).disarm([].iter())])
+        Ok(Anchor(&observed.path()).disarm([].iter()))
     }
 }
 

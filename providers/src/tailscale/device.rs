@@ -306,6 +306,12 @@ impl HostKind for Device {
         steps.extend(programs::remove());
         Ok(steps)
     }
+
+    /// There was no program of ours yet that could have joined, or there is none any more: whoever else is in a tailnet here
+    /// stays there.
+    fn clear(_: Device) -> Result<Vec<Step>, Error> {
+        Ok(programs::remove().collect())
+    }
 }
 
 /// A procedure that is told nothing.

@@ -6,6 +6,7 @@ use fleet_engine::host::{Act, Bytes, Content, Probe, Reply, Step};
 use fleet_engine::resource::Error;
 
 use crate::host::common::regular;
+use crate::macos::place;
 
 /// Where the programs lie.
 pub(super) const PLACE: &str = "/usr/local/bin";
@@ -75,17 +76,17 @@ pub(super) fn install(source: Option<&String>, digest: Option<&String>) -> Resul
         keep: Keep { mode: Some(0o600), ..Keep::default() },
         validate: None,
     };
-    let steps = [
-        Act::Directory { path: PLACE.to_owned(), keep: Keep::default() },
-        sent,
-        Act::Procedure { script: INSTALL, arguments: vec![digest.clone()], input: Bytes::default() },
-    ];
-    Ok(steps.map(|act| Step::new(act).as_root()).into())
+    let install =
+        Act::Procedure { script: INSTALL, arguments: vec![digest.clone()], input: Bytes::default() };
+    let acts = [sent, install].map(|act| Step::new(act).as_root());
+    Ok([place::make(PLACE)].into_iter().chain(acts).collect())
 }
 
 /// What removes them, and all that lies beside them.
 pub(super) fn remove() -> impl Iterator<Item = Step> {
-    NAMES.iter().map(|name| Step::new(Act::Remove { path: format!("{PLACE}/{name}") }).as_root())
+    let programs =
+        NAMES.iter().map(|name| Step::new(Act::Remove { path: format!("{PLACE}/{name}") }).as_root());
+    programs.chain([place::leave(PLACE)])
 }
 
 #[cfg(test)]

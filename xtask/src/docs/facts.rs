@@ -50,7 +50,7 @@ pub(super) const FACTS: &[Fact] = &[
     ),
     macos(
         "diskutil",
-        "`apfs list -plist`, `info -plist`, `apfs addVolume CONTAINER APFS NAME`, `apfs deleteVolume`, `enableOwnership`; `info -plist /System/Volumes/Data` names the container of the data in `APFSContainerReference`.",
+        "`apfs list -plist`, `info -plist`, `apfs addVolume CONTAINER APFS NAME`, `apfs deleteVolume`, `enableOwnership`, `mount DEVICE`; `info -plist` of what is not mounted has an empty `MountPoint`, and of a path it tells `DeviceIdentifier` of what is mounted there; `info -plist /System/Volumes/Data` names the container of the data in `APFSContainerReference`.",
     ),
     macos("dscacheutil", "`-flushcache` forgets names that were looked up."),
     unix("env", "Sets variables for one program."),
@@ -69,7 +69,7 @@ pub(super) const FACTS: &[Fact] = &[
     ),
     macos(
         "launchctl",
-        "`print` of a service: lines `name = value` (`pid`, `state`, `runs`, `last exit code`, `last exit reason`, `successive crashes`, `properties`, `minimum runtime`), blocks `arguments` and `environment`; it fails for what is not loaded. `print gui/UID` says `session = Aqua` while somebody is logged in at the screen, and fails without a session. `print-disabled` says `\"LABEL\" => disabled`, or `true` in older versions. `bootout` returns before a service is gone, and `bootstrap` of it fails until it is. `kickstart -k` ends what runs and starts it anew without registering anything; every `bootstrap` counts against the number of registrations after which macOS stops to keep a daemon alive. `kickstart -k system/com.apple.loginwindow` logs the user of the automatic login in. A property list must be root's (for a daemon) and writable by nobody else.",
+        "`print` of a service: lines `name = value` (`pid`, `state`, `runs`, `last exit code`, `last exit reason`, `successive crashes`, `properties`, `minimum runtime`), blocks `arguments` and `environment`; it fails for what is not loaded. `print gui/UID` says `session = Aqua` while somebody is logged in at the screen, and fails without a session. `print-disabled` says `\"LABEL\" => disabled`, or `true` in older versions, until `enable`, and from `disable` on. `bootout` returns before a service is gone, and `bootstrap` of it fails until it is. `kickstart -k` ends what runs and starts it anew without registering anything; every `bootstrap` counts against the number of registrations after which macOS stops to keep a daemon alive. `kickstart -k system/com.apple.loginwindow` logs the user of the automatic login in. A property list must be root's (for a daemon) and writable by nobody else.",
     ),
     unix("ln", "`-s`; a hard link fails if the name is taken, which is what makes a ledger exclusive."),
     unix("ls", "`-A`."),

@@ -93,10 +93,7 @@ const DIFFERS: &[(&str, Differs)] = &[
     ("macos_local_network", Differs::UntilItIsStarted),
     (
         "macos_node_exporter",
-        Differs::Stays(
-            &["private/var/log/fleet-node-exporter.log", "private/var/log/tailscaled.log", "usr/local"],
-            LOG_AND_PLACE,
-        ),
+        Differs::Stays(&["private/var/log/fleet-node-exporter.log", "private/var/log/tailscaled.log"], LOG),
     ),
     (
         "macos_sudoers",
@@ -112,12 +109,10 @@ const DIFFERS: &[(&str, Differs)] = &[
             "nobody takes back that a licence was accepted",
         ),
     ),
-    ("tailscale_device", Differs::Stays(&["private/var/log/tailscaled.log", "usr/local"], LOG_AND_PLACE)),
+    ("tailscale_device", Differs::Stays(&["private/var/log/tailscaled.log"], LOG)),
 ];
 
 const LOG: &str = "what a program wrote stays";
-const LOG_AND_PLACE: &str =
-    "what a program wrote stays, and so does /usr/local/bin: programs of others may come there at any time";
 
 /// How many examples are tried at once: most of the time they wait.
 const AT_ONCE: usize = 3;

@@ -129,6 +129,16 @@ impl Writer for FragileWriter {
         let work = self.writer.destroy(kind, observed, listed, journal);
         Box::pin(self.crash.around(format!("the effect: destroy {kind}"), work))
     }
+
+    fn clear<'a>(
+        &'a self,
+        kind: &'a str,
+        wish: Value,
+        listed: Option<Listed>,
+    ) -> BoxFuture<'a, Result<(), Error>> {
+        let work = self.writer.clear(kind, wish, listed);
+        Box::pin(self.crash.around(format!("the effect: clear {kind}"), work))
+    }
 }
 
 /// A write in a few words.

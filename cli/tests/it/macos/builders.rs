@@ -9,6 +9,7 @@ use fleet_lab::runners::Purpose;
 use fleet_providers::cure;
 
 use super::Minis;
+use crate::laws::rows::{OURS, WHERE, check_complete};
 use crate::support::Site;
 
 /// Where runners are registered.
@@ -115,15 +116,27 @@ fn tart_is_a_bundle_behind_a_wrapper() {
     minis.apply();
     minis.check_converged("applied");
     assert_eq!(minis.by_hand("tart --version").ok(), "2.32.1\n");
-    let wrapper = minis.path("/usr/local/bin/tart");
-    fs::write(&wrapper, "#!/bin/sh\nexec /somewhere/else \"$@\"\n").unwrap();
-    minis.check_plan(&[("macos_tart.this", "update trouble")]);
-    minis.apply();
-    minis.check_converged("wrapped");
-    fs::write(minis.path("/usr/local/lib/tart.app/Contents/Info.plist"), "x").unwrap();
-    minis.check_plan(&[("macos_tart.this", "update source_sha256")]);
-    minis.apply();
-    minis.check_converged("replaced");
+    let bundle = "\"$FLEET_ROOT/usr/local/lib/tart.app/Contents";
+    let changes = [
+        (
+            "printf \"#!/bin/sh\\nexec /somewhere/else\\n\" >\"$FLEET_ROOT/usr/local/bin/tart\"".to_owned(),
+            "update trouble",
+        ),
+        (format!("echo x >{bundle}/Info.plist\""), "update source_sha256"),
+        (
+            format!(
+                "sed -i s/2.32.1/2.30.0/ {bundle}/MacOS/tart\" && codesign --force --sign - --identifier tart {bundle}/MacOS/tart\""
+            ),
+            "update source_sha256 version",
+        ),
+    ];
+    check_complete("macos_tart", changes.iter().map(|(_, row)| *row), &[(&["source", "wait"], OURS)]);
+    for (change, expected) in &changes {
+        minis.as_root(change).ok();
+        minis.check_plan(&[("macos_tart.this", expected)]);
+        minis.apply();
+        minis.check_converged(change);
+    }
     minis.configure(&tart("2.33.0", "newer-tart.tar.gz"));
     minis.check_plan(&[("macos_tart.this", "update source source_sha256 version")]);
     minis.apply();
@@ -182,13 +195,16 @@ fn homebrew_has_what_is_wanted_and_loses_nothing_else() {
     let applied = minis.snapshot();
     minis.plan();
     minis.check_same(&applied, "planned");
-    for (change, field) in [
-        ("brew uninstall crane", "packages"),
-        ("brew unpin packer", "pins"),
-        ("brew untap --force hashicorp/tap", "taps"),
-    ] {
+    let changes = [
+        ("brew uninstall crane", "update packages"),
+        ("brew unpin packer", "update pins"),
+        ("brew untap --force hashicorp/tap", "update taps"),
+    ];
+    let left_out = [(&["user"] as &[_], WHERE), (&["source", "source_sha256"], OURS)];
+    check_complete("macos_brew", changes.map(|(_, expected)| expected), &left_out);
+    for (change, expected) in changes {
         minis.by_hand(change).ok();
-        minis.check_plan(&[("macos_brew.build", &format!("update {field}"))]);
+        minis.check_plan(&[("macos_brew.build", expected)]);
         minis.apply();
         minis.check_converged(change);
     }
@@ -228,14 +244,19 @@ fn xcode_is_selected_and_its_licence_accepted() {
     minis.apply();
     minis.check_converged("applied");
     assert!(minis.by_hand("xcodebuild -version && xcrun --find swift").ok().starts_with("Xcode 26.3\n"));
-    minis.as_root("xcode-select --switch /Library/Developer/CommandLineTools").ok();
-    minis.check_plan(&[("macos_xcode.this", "update selected")]);
-    minis.apply();
-    minis.check_converged("selected");
-    fs::remove_file(minis.path("/Library/Preferences/com.apple.dt.Xcode.plist")).unwrap();
-    minis.check_plan(&[("macos_xcode.this", "update licence")]);
-    minis.apply();
-    minis.check_converged("accepted");
+    let changes = [
+        ("xcode-select --switch /Library/Developer/CommandLineTools", "update selected"),
+        ("rm \"$FLEET_ROOT/Library/Preferences/com.apple.dt.Xcode.plist\"", "update licence"),
+    ];
+    let missing =
+        (&["trouble"] as &[_], "nobody but the vendor mends that Xcode is missing; it is told below");
+    check_complete("macos_xcode", changes.map(|(_, expected)| expected), &[(&["path"], WHERE), missing]);
+    for (change, expected) in changes {
+        minis.as_root(change).ok();
+        minis.check_plan(&[("macos_xcode.this", expected)]);
+        minis.apply();
+        minis.check_converged(change);
+    }
     fs::remove_dir_all(minis.path("/Applications/Xcode.app")).unwrap();
     let planned = minis.plan();
     assert!(planned.contains("order the Mac with the `macOS + Xcode` image"), "{planned}");
@@ -259,14 +280,27 @@ fn a_runner_is_registered_and_online() {
     let state = minis.fleet(&["state", "list"]).ok();
     assert!(!state.contains(&token));
     // Each thing that changes behind our back.
-    for (change, expected) in [
+    let changes = [
         (format!("printf /bin >$FLEET_ROOT{DIRECTORY}/.path"), "update path"),
         (format!("launchctl bootout gui/501/{LABEL}; sleep 3"), "update trouble"),
         (format!("rm $FLEET_ROOT{DIRECTORY}/.credentials"), "update trouble"),
         (format!("rm $FLEET_ROOT{DIRECTORY}/.runner"), "update trouble"),
         (format!("sed -i s/builder/other/ $FLEET_ROOT{DIRECTORY}/.fleet-runner"), "update labels"),
-        (format!("sed -i s/2.336.0/2.335.0/ $FLEET_ROOT{DIRECTORY}/.fleet-runner"), "update version"),
-    ] {
+        (format!("sed -i s/2.336.0/2.335.0/ $FLEET_ROOT{DIRECTORY}/bin/Runner.Listener"), "update version"),
+        (
+            format!("sed -i s/^source.*/source\\ 0/ $FLEET_ROOT{DIRECTORY}/.fleet-runner"),
+            "update source_sha256",
+        ),
+        (format!("sed -i s,com/example,com/other, $FLEET_ROOT{DIRECTORY}/.runner"), "update url"),
+        (format!("sed -i s/mini/other/ $FLEET_ROOT{DIRECTORY}/.runner"), "update name"),
+        (format!("sed -i s/_work/_other/ $FLEET_ROOT{DIRECTORY}/.runner"), "update work"),
+    ];
+    check_complete(
+        "github_runner",
+        changes.iter().map(|(_, expected)| *expected),
+        &[(&["directory", "user"], WHERE), (&["source", "token", "soak", "timeout"], OURS)],
+    );
+    for (change, expected) in changes {
         minis.as_root(&change).ok();
         minis.check_plan(&[("github_runner.this", expected)]);
         minis.apply();
@@ -279,7 +313,6 @@ fn a_runner_is_registered_and_online() {
     minis.check_converged("renamed");
     assert!(minis.runners().list(URL).iter().any(|runner| runner.name == "maxi" && runner.online));
     assert!(!minis.path(&format!("/Users/m1/Library/LaunchAgents/{LABEL}.plist")).exists());
-    minis.as_root("rm -rf $FLEET_ROOT/Users/m1/Library/Logs/actions.runner.example.mini").ok();
     minis.destroy();
     minis.check_same(&before, "destroyed");
 }
@@ -300,10 +333,34 @@ fn a_newer_agent_takes_the_place_of_the_old_one() {
     // One that renewed itself is new enough.
     minis
         .as_root(&format!(
-            "cd $FLEET_ROOT{DIRECTORY} && mv bin bin.2.338.0 && ln -s {DIRECTORY}/bin.2.338.0 bin"
+            "cd $FLEET_ROOT{DIRECTORY} && sed -i s/2.337.0/2.338.0/ bin/Runner.Listener && mv bin bin.2.338.0 && ln -s bin.2.338.0 bin"
         ))
         .ok();
     minis.check_converged("renewed by itself");
+}
+
+/// A new registration counts only when its agent runs: until then the old one can come back.
+#[test]
+fn the_old_runner_goes_on_where_the_new_one_does_not_come() {
+    let minis = ready();
+    minis.configure(&runner(RUNNER));
+    minis.apply();
+    // What somebody left keeps its service from being installed, once it was registered.
+    let in_the_way = "/Users/m1/Library/LaunchAgents/actions.runner.example.maxi.plist";
+    minis.put(in_the_way, "x", 0o644);
+    minis.configure(&runner(RUNNER).replace("\"mini\"", "\"maxi\""));
+    let failed = minis.fleet(&["apply", "--auto-approve"]).failed();
+    assert!(failed.contains("its service cannot be installed"), "{failed}");
+    assert!(failed.contains("The runner of before goes on"), "{failed}");
+    let is_online =
+        |name: &str| minis.runners().list(URL).iter().any(|runner| runner.name == name && runner.online);
+    assert!(is_online("mini") && !is_online("maxi"), "{:?}", minis.runners().list(URL));
+    minis.by_hand(&format!("launchctl print gui/501/{LABEL}")).ok();
+    fs::remove_file(minis.path(in_the_way)).unwrap();
+    minis.apply();
+    minis.check_converged("renamed");
+    assert!(is_online("maxi") && !is_online("mini"), "{:?}", minis.runners().list(URL));
+    assert!(!minis.path(&format!("{DIRECTORY}/.fleet-old")).exists());
 }
 
 #[test]

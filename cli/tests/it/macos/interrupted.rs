@@ -1,5 +1,5 @@
 //! A Mac with everything on it, and a run that ends in the middle of a step: the connection is cut, or fleet is killed. Whatever
-//! step it was, the next run converges, or leaves nothing behind.
+//! step it was, the next run converges, or leaves nothing behind; and so does a destroy after it.
 //!
 //! Steps are told by their events, so that the same one is interrupted in every run, whatever runs beside it.
 
@@ -24,6 +24,15 @@ enum End {
     Cut,
     /// fleet is killed.
     Killed,
+}
+
+/// What is done after it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Then {
+    /// The same again; and after an apply it is destroyed, once it has converged.
+    Again,
+    /// It is destroyed as it is.
+    Destroy,
 }
 
 /// The middle of a step.
@@ -78,14 +87,14 @@ fn ready_for(command: &str) -> Minis {
     minis
 }
 
-/// Ends a run in the middle of a step; then fleet does it again, and is done with it.
-fn interrupted(command: &str, middle: &Middle, end: End) {
+/// Ends a run in the middle of a step, and goes on as it is said. In the end nothing is left.
+fn interrupted(command: &str, middle: &Middle, end: End, then: Then) {
     let minis = bare();
     let before = minis.snapshot();
     if command == "destroy" {
         minis.apply();
     }
-    let story = format!("{end:?} in {command} of {}", middle.address);
+    let story = format!("{end:?} in {command} of {}, then {then:?}", middle.address);
     let mut fleet = start(&minis, command);
     let process = Pid::from_child(&fleet);
     let is_over = Arc::new(AtomicBool::new(false));
@@ -116,17 +125,18 @@ fn interrupted(command: &str, middle: &Middle, end: End) {
     }
     fleet.wait().unwrap();
     assert!(was_begun, "{story}: the step was never begun");
-    let again = minis.fleet(&[command, "--auto-approve"]);
+    let next = if then == Then::Again { command } else { "destroy" };
+    let again = minis.fleet(&[next, "--auto-approve"]);
     assert_eq!(again.exit, fleet_cli::Exit::Done, "{story}: {}{}", again.stdout, again.stderr);
-    if command == "apply" {
+    if then == Then::Again && command == "apply" {
         minis.check_converged(&story);
-    } else {
-        minis.snapshot().without(&STAYS).check_same(&before.clone().without(&STAYS), &story);
+        minis.destroy();
     }
+    minis.snapshot().without(&STAYS).check_same(&before.clone().without(&STAYS), &story);
 }
 
 /// Interrupts every step, or some if there is no time for all.
-fn interrupt_everywhere(command: &str, end: End, some: usize) {
+fn interrupt_everywhere(command: &str, end: End, then: Then, some: usize) {
     let mut middles = middles(command);
     let all = middles.len();
     assert!(all >= 30, "{middles:?}");
@@ -136,26 +146,36 @@ fn interrupt_everywhere(command: &str, end: End, some: usize) {
         let mut number = 0..;
         middles.retain(|_| number.next().is_some_and(|number| chosen.contains(&number)));
     }
-    each(middles.len(), 2, |at| interrupted(command, &middles[at], end));
-    tell(&format!("{end:?} during {command}: {} of {all} steps", middles.len()));
+    each(middles.len(), 2, |at| interrupted(command, &middles[at], end, then));
+    tell(&format!("{end:?} during {command}, then {then:?}: {} of {all} steps", middles.len()));
 }
 
 #[test]
-fn whatever_step_loses_its_connection_the_next_apply_converges() {
-    interrupt_everywhere("apply", End::Cut, 3);
+fn whatever_step_loses_its_connection_the_next_apply_converges_and_leaves_nothing() {
+    interrupt_everywhere("apply", End::Cut, Then::Again, 3);
 }
 
 #[test]
-fn whatever_step_is_killed_the_next_apply_converges() {
-    interrupt_everywhere("apply", End::Killed, 3);
+fn whatever_step_is_killed_the_next_apply_converges_and_leaves_nothing() {
+    interrupt_everywhere("apply", End::Killed, Then::Again, 3);
 }
 
 #[test]
 fn whatever_step_loses_its_connection_the_next_destroy_leaves_nothing() {
-    interrupt_everywhere("destroy", End::Cut, 2);
+    interrupt_everywhere("destroy", End::Cut, Then::Again, 2);
 }
 
 #[test]
 fn whatever_step_is_killed_the_next_destroy_leaves_nothing() {
-    interrupt_everywhere("destroy", End::Killed, 2);
+    interrupt_everywhere("destroy", End::Killed, Then::Again, 2);
+}
+
+#[test]
+fn whatever_step_loses_its_connection_nothing_is_left_of_what_it_began() {
+    interrupt_everywhere("apply", End::Cut, Then::Destroy, 2);
+}
+
+#[test]
+fn whatever_step_is_killed_nothing_is_left_of_what_it_began() {
+    interrupt_everywhere("apply", End::Killed, Then::Destroy, 3);
 }

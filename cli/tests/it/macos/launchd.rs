@@ -8,6 +8,7 @@ use fleet_lab::machine::Machine as _;
 use regex::Regex;
 
 use super::Minis;
+use crate::laws::rows::{OURS, WHERE, check_complete};
 
 const LIST: &str = "/Library/LaunchDaemons/dev.example.agent.plist";
 const AGENT: &str = "/usr/local/bin/agent";
@@ -88,7 +89,7 @@ fn a_destroyed_service_leaves_the_mac_as_it_was() {
 #[test]
 fn each_field_that_changes_behind_our_back_is_planned_alone() {
     let minis = applied(FIELDS);
-    for (field, from, to) in [
+    let edits = [
         ("user", "<string>m1</string>", "<string>nobody</string>"),
         ("program_arguments", "--name=a &amp; b", "--name=c"),
         ("environment", "<key>HOME</key>", "<key>HOME2</key>"),
@@ -108,7 +109,14 @@ fn each_field_that_changes_behind_our_back_is_planned_alone() {
             "<key>KeepAlive</key>",
             "<key>Nice</key>\n\t<integer>5</integer>\n\t<key>KeepAlive</key>",
         ),
-    ] {
+    ];
+    let rows: Vec<String> = edits.iter().map(|(field, ..)| format!("update {field}")).collect();
+    check_complete(
+        "macos_launchd_service",
+        rows.iter().map(String::as_str),
+        &[(&["label", "domain"], WHERE), (&["health_url", "soak", "timeout", "restart_on"], OURS)],
+    );
+    for (field, from, to) in edits {
         let text = minis.read(LIST);
         assert!(text.contains(from), "{field}: {text}");
         fs::write(minis.path(LIST), text.replace(from, to)).unwrap();
@@ -171,6 +179,9 @@ fn a_new_program_restarts_its_service_in_the_same_apply() {
 fn each_field_of_a_binary_that_changes_behind_our_back_is_planned_alone() {
     let minis = applied(FIELDS);
     let place = minis.path(AGENT).display().to_string();
+    // What it holds is changed below.
+    let rows = ["update mode", "update owner", "update group", "update source_sha256 trouble"];
+    check_complete("macos_signed_binary", rows, &[(&["path"], WHERE), (&["source"], OURS)]);
     for (change, field) in [
         (format!("chmod 700 {place}"), "mode"),
         (format!("chown m1 {place}"), "owner"),
@@ -186,6 +197,10 @@ fn each_field_of_a_binary_that_changes_behind_our_back_is_planned_alone() {
     assert_eq!(minis.steps()[&format!("fleet.desk[0].{BINARY}")], "update source_sha256");
     minis.apply();
     minis.check_converged("signed anew");
+    minis.as_root(&format!("printf x >>{place}")).ok();
+    assert_eq!(minis.steps()[&format!("fleet.desk[0].{BINARY}")], "update source_sha256 trouble");
+    minis.apply();
+    minis.check_converged("sound again");
     fs::remove_file(minis.path("/usr/local/bin/.agent.fleet-signed")).unwrap();
     assert_eq!(minis.steps()[&format!("fleet.desk[0].{BINARY}")], "update source_sha256");
     minis.apply();

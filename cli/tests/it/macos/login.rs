@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use fleet_lab::clock::Pace;
 
 use super::Minis;
-use super::minis::MAIN;
+use super::minis::{MAIN, SLOT};
 use crate::laws::rows::{WithoutARow, check_rows};
 
 /// A script that root runs behind our back, and what a plan says to it.
@@ -157,6 +157,7 @@ const CASES: &[Case] = &[
                 "diskutil apfs deleteVolume cache && diskutil apfs addVolume disk3 APFS cache -quota 20g",
                 "replace group owner ownership quota_gib",
             ),
+            ("diskutil unmount cache", "update trouble"),
             ("diskutil apfs deleteVolume cache", "create"),
         ],
     ),
@@ -205,6 +206,29 @@ fn each_is_made_mended_and_removed_without_a_trace() {
         minis.destroy();
         minis.check_same(&before, kind);
     }
+}
+
+/// A volume of that name on a disk that somebody plugged in is another one, with data of somebody's.
+#[test]
+fn a_namesake_on_another_disk_is_left_alone() {
+    let minis = Minis::free();
+    minis
+        .as_root("diskutil apfs addVolume disk5 APFS cache && echo theirs >$FLEET_ROOT/Volumes/cache/data")
+        .ok();
+    minis.configure(
+        "  resource \"macos_apfs_volume\" \"x\" {\n    name      = \"cache\"\n    quota_gib = 40\n    owner     = \"m1\"\n  }\n",
+    );
+    assert_eq!(minis.steps()[&format!("{SLOT}.macos_apfs_volume.x")], "create");
+    let failed = minis.fleet(&["apply", "--auto-approve"]).failed();
+    assert!(failed.contains("another volume is mounted at /Volumes/cache"), "{failed}");
+    minis.as_root("diskutil unmount disk5s7").ok();
+    let before = minis.snapshot();
+    minis.apply();
+    minis.check_converged("made");
+    minis.destroy();
+    minis.check_same(&before, "destroyed");
+    minis.as_root("diskutil mount disk5s7").ok();
+    assert_eq!(minis.read("/Volumes/cache/data"), "theirs\n");
 }
 
 /// Gives the connection a password.
@@ -260,6 +284,40 @@ fn a_new_mac_is_made_ready_in_one_run() {
     }
     minis.destroy();
     minis.check_same(&before, "all of it");
+}
+
+#[test]
+fn what_other_files_allow_is_not_ours() {
+    let minis = Minis::free();
+    let others = "f=$FLEET_ROOT/etc/sudoers.d";
+    let add = |name: &str, what: &str| {
+        minis
+            .as_root(&format!(
+                "{others}/{name}; echo 'm1 ALL=(ALL) NOPASSWD: {what}' >\"$f\"; chmod 440 \"$f\""
+            ))
+            .ok();
+    };
+    add("a-before", "/bin/x");
+    add("z-after", "/bin/y");
+    minis.configure("resource \"macos_sudoers\" \"x\" {\n  user = \"m1\"\n}");
+    minis.apply();
+    minis.check_converged("beside the rules of others");
+    // More programs than fit into a line, beside somebody who may do all.
+    add("z-after", "ALL");
+    let programs: Vec<String> = (0..9).map(|number| format!("\"/usr/local/bin/tool{number}\"")).collect();
+    minis.configure(&format!(
+        "resource \"macos_sudoers\" \"x\" {{\n  user = \"m1\"\n  commands = [{}]\n}}",
+        programs.join(", ")
+    ));
+    minis.apply();
+    minis.check_converged("less than others");
+    // What is missing or added in our own file is drift all the same.
+    for rule in ["/usr/local/bin/tool0", "ALL"] {
+        add("m1-nopasswd", rule);
+        minis.check_plan(&[("macos_sudoers.x", "update commands")]);
+        minis.apply();
+        minis.check_converged(rule);
+    }
 }
 
 #[test]

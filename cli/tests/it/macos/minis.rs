@@ -334,11 +334,20 @@ impl Snapshot {
         Snapshot { files, owners: owners.out, live }
     }
 
-    /// The same without what lies below some directories.
-    pub(crate) fn without(mut self, below: &[&str]) -> Snapshot {
-        let is_below = |path: &str| below.iter().any(|start| path.starts_with(start));
-        self.files.retain(|path, _| !is_below(path));
-        let lines = self.owners.lines().filter(|line| !is_below(line.trim_start_matches("./")));
+    /// The same without some files and directories, by their paths; `*.log` stands for all logs in a directory.
+    pub(crate) fn without(mut self, paths: &[&str]) -> Snapshot {
+        let is_one = |path: &str| {
+            paths.iter().any(|one| match one.strip_suffix("*.log") {
+                Some(directory) => path
+                    .strip_prefix(directory)
+                    .is_some_and(|name| name.ends_with(".log") && !name.contains('/')),
+                None => path == *one,
+            })
+        };
+        self.files.retain(|path, _| !is_one(path));
+        // A line is a path, its owner and its mode.
+        let path_of = |line: &str| line.trim_start_matches("./").rsplitn(3, ' ').last().map(str::to_owned);
+        let lines = self.owners.lines().filter(|line| !path_of(line).is_some_and(|path| is_one(&path)));
         self.owners = lines.map(|line| format!("{line}\n")).collect();
         self
     }

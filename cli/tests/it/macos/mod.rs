@@ -7,9 +7,10 @@
 //! 4. [`pf`]: the packet filter
 //! 5. [`login`] and [`login_incidents`]: who is logged in, who may become root, and how a Mac is set
 //! 6. [`builders`]: Tart, Homebrew, Xcode, runners, and the modules that put them together; [`github`]: runners from both sides
-//! 7. [`tailscale`]: Tailscale, exporters, and the modules that go with them
+//! 7. [`tailscale`]: Tailscale, exporters, and the modules that go with them; [`reachability`]: the module that keeps sshd answering
 //! 8. [`doctor`]: the bad states that hosts are known to get into, by their names
-//! 9. [`full`]: all of it on one Mac, which is [`interrupted`]; [`mac_ci`]: the three fleets of `examples/fleets/mac-ci`
+//! 9. [`fields`]: whether the tables of what happens behind fleet's back know every field
+//! 10. [`full`]: all of it on one Mac, which is [`interrupted`], or where nothing can be seen of what was [`begun`]; [`mac_ci`]: the three fleets of `examples/fleets/mac-ci`
 //!
 //! ## How a test uses them
 //!
@@ -28,6 +29,7 @@
 //! moment that somebody waits for; so the waits of procedures cost nothing, and what races in reality races here. A Mac
 //! that is started anew waits for real seconds then: tests with reboots take [`Pace::Times`].
 
+mod begun;
 pub(crate) mod builders;
 mod doctor;
 mod full;
@@ -40,6 +42,7 @@ mod login_incidents;
 mod mac_ci;
 pub(crate) mod minis;
 mod pf;
+mod reachability;
 pub(crate) mod rented;
 mod tailscale;
 

@@ -9,6 +9,7 @@ use fleet_lab::machine::Machine;
 use rustix::process::{Pid, Signal, kill_process};
 
 use super::Minis;
+use crate::laws::rows::{WHERE, check_complete};
 
 /// The egress filter of VMs, as a fleet has it.
 const EGRESS: &str = r##"
@@ -78,7 +79,7 @@ fn each_field_of_an_anchor_that_changes_behind_our_back_is_seen_and_mended() {
     let minis = Minis::free();
     minis.configure(EGRESS);
     minis.apply();
-    for (script, expected) in [
+    let changes = [
         ("pfctl -a tuist.runners -F all", "update rules tables"),
         ("pfctl -a tuist.runners -t blocked_dst -T delete 10.0.0.0/8", "update tables"),
         ("pfctl -a tuist.runners -t blocked_dst -T add 192.0.2.1", "update tables"),
@@ -97,9 +98,26 @@ fn each_field_of_an_anchor_that_changes_behind_our_back_is_seen_and_mended() {
         ("launchctl bootout system/dev.fleet.pf.tuist.runners; sleep 3", "update at_boot"),
         ("rm \"$FLEET_ROOT/Library/LaunchDaemons/dev.fleet.pf.tuist.runners.plist\"", "update at_boot"),
         ("echo exit >\"$FLEET_ROOT/etc/pf.anchors/tuist.runners.sh\"", "update at_boot"),
+        ("chmod 666 \"$FLEET_ROOT/etc/pf.anchors/tuist.runners.sh\"", "update at_boot"),
+        ("chown m1 \"$FLEET_ROOT/etc/pf.anchors/tuist.runners.sh\"", "update at_boot"),
+        (
+            "chmod 666 \"$FLEET_ROOT/Library/LaunchDaemons/dev.fleet.pf.tuist.runners.plist\"",
+            "update at_boot",
+        ),
+        ("chown m1 \"$FLEET_ROOT/Library/LaunchDaemons/dev.fleet.pf.tuist.runners.plist\"", "update at_boot"),
+        ("launchctl disable system/dev.fleet.pf.tuist.runners", "update at_boot"),
+        // What is loaded is not what the file says.
+        (
+            "cd \"$FLEET_ROOT/Library/LaunchDaemons\" && f=dev.fleet.pf.tuist.runners.plist && cp \"$f\" \"$f.x\" \
+             && sed s/tuist.runners.sh/tuist.other.sh/ \"$f.x\" >\"$f\" && launchctl bootout system/dev.fleet.pf.tuist.runners; \
+             sleep 3; launchctl bootstrap system \"$PWD/$f\"; cat \"$f.x\" >\"$f\"; rm \"$f.x\"",
+            "update at_boot",
+        ),
         ("echo \"anchor \\\"tuist.runners\\\"\" >>\"$FLEET_ROOT/etc/pf.conf\"", "update conf"),
         ("echo \"# Tuist runner VM egress filter\" >>\"$FLEET_ROOT/etc/pf.conf\"", "update supersedes"),
-    ] {
+    ];
+    check_complete("macos_pf_anchor", changes.map(|(_, expected)| expected), &[(&["name"], WHERE)]);
+    for (script, expected) in changes {
         minis.as_root(script).ok();
         minis.check_plan(&[("macos_pf_anchor.egress", expected)]);
         minis.apply();
@@ -199,7 +217,7 @@ fn a_guard_lets_in_whom_it_should_and_leaves_nothing() {
         assert_eq!(passes(&minis, packet), expected, "{packet}");
     }
     // Whoever is not let in does not reach it, and nothing is lost when they come from the tailnet again.
-    for (script, expected) in [
+    let changes = [
         ("pfctl -a com.apple/fleet.sshguard -F rules", "update intact"),
         ("pfctl -a com.apple/fleet.sshguard -t ssh_allowed -T delete 100.64.0.0/10", "update tailnet"),
         ("pfctl -a com.apple/fleet.sshguard -t ssh_allowed -T add 192.0.2.0/24", "update allowed"),
@@ -207,7 +225,9 @@ fn a_guard_lets_in_whom_it_should_and_leaves_nothing() {
         ("pfctl -d", "update enabled"),
         ("echo \"anchor \\\"x\\\"\" | pfctl -R -f -", "update evaluated"),
         ("rm \"$FLEET_ROOT/etc/pf.anchors/fleet.sshguard.sh\"", "update at_boot"),
-    ] {
+    ];
+    check_complete("macos_pf_ssh_guard", changes.map(|(_, expected)| expected), &[(&["name"], WHERE)]);
+    for (script, expected) in changes {
         minis.as_root(script).ok();
         minis.check_plan(&[("macos_pf_ssh_guard.this", expected)]);
         minis.apply();
@@ -258,7 +278,7 @@ fn vms_reach_other_networks_by_the_interfaces_of_the_moment() {
     minis.as_root("/bin/sh \"$FLEET_ROOT/etc/pf.anchors/fleet.vmnat.sh\" com.apple/fleet.vmnat").ok();
     assert!(by("out vlan0 tcp 192.168.64.5 172.16.0.9:30001").contains("-> (vlan0)"));
     minis.check_converged("a VLAN more");
-    for (script, expected) in [
+    let changes = [
         (
             "sed -i \"s|^vms=.*|vms='192.168.68.0/22'|\" \"$FLEET_ROOT/etc/pf.anchors/fleet.vmnat.sh\"",
             "update vms",
@@ -275,7 +295,9 @@ fn vms_reach_other_networks_by_the_interfaces_of_the_moment() {
         ("pfctl -d", "update enabled"),
         ("echo \"rdr-anchor \\\"com.apple/*\\\"\" | pfctl -N -f -", "update evaluated"),
         ("launchctl bootout system/dev.fleet.pf.fleet.vmnat; sleep 3", "update at_boot"),
-    ] {
+    ];
+    check_complete("macos_vm_nat", changes.map(|(_, expected)| expected), &[(&["name"], WHERE)]);
+    for (script, expected) in changes {
         minis.as_root(script).ok();
         minis.check_plan(&[("macos_vm_nat.this", expected)]);
         minis.apply();
@@ -387,6 +409,20 @@ fn a_rule_that_would_cut_ssh_is_undone_by_the_host_itself() {
     minis.check_plan(&[("macos_pf_anchor.cuts", "update rules tables")]);
     minis.destroy();
     minis.check_same(&before, "destroyed");
+}
+
+#[test]
+fn a_daemon_that_was_disabled_is_so_again_once_a_change_is_undone() {
+    let minis = Minis::free();
+    configure_hasty(&minis, &harmless());
+    minis.apply();
+    minis.as_root("launchctl disable system/dev.fleet.pf.ci.cuts").ok();
+    configure_hasty(&minis, CUTS);
+    let told = minis.fleet(&["apply", "--auto-approve"]).failed();
+    assert!(told.contains("so the host undid the change"), "{told}");
+    assert!(passes(&minis, ARRIVAL));
+    let disabled = minis.as_root("launchctl print-disabled system").ok();
+    assert!(disabled.contains("\"dev.fleet.pf.ci.cuts\" => disabled"), "{disabled}");
 }
 
 #[test]

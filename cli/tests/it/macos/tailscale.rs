@@ -7,6 +7,7 @@ use fleet_lab::mac::{archive, sign};
 use fleet_lab::tailnet::Key;
 
 use super::{Minis, builders};
+use crate::laws::rows::{OURS, check_complete};
 
 const DEVICE: &str = "tailscale_device.this";
 const EXPORTER: &str = "macos_node_exporter.this";
@@ -116,7 +117,7 @@ fn each_field_of_a_device_that_changes_behind_our_back_is_planned_alone() {
     let minis = applied(&device(FIELDS));
     let up = "tailscale up --auth-key=tskey-auth-lab --reset";
     let programs = "\"$FLEET_ROOT/usr/local/bin/tailscale\"";
-    for (change, field) in [
+    let changes = [
         (format!("{up} --hostname=other --advertise-tags=tag:ci --accept-routes"), "hostname"),
         (format!("{up} --hostname=mini-a --advertise-tags=tag:mac --accept-routes"), "tags"),
         (format!("{up} --hostname=mini-a --advertise-tags=tag:ci"), "accept_routes"),
@@ -128,7 +129,15 @@ fn each_field_of_a_device_that_changes_behind_our_back_is_planned_alone() {
         (edited("com.tailscale.tailscaled", "/var/log/tailscaled.log", "/var/log/other.log"), "trouble"),
         (format!("chmod 777 {programs}"), "source_sha256"),
         (format!("printf x >>{programs}"), "source_sha256 trouble"),
-    ] {
+    ];
+    let rows: Vec<String> = changes.iter().map(|(_, field)| format!("update {field}")).collect();
+    let unread = (&["auth_key"] as &[_], "no key can be read back from a device");
+    check_complete(
+        "tailscale_device",
+        rows.iter().map(String::as_str),
+        &[(&["source", "timeout"], OURS), unread],
+    );
+    for (change, field) in changes {
         minis.as_root(&change).ok();
         minis.check_plan(&[(DEVICE, &format!("update {field}"))]);
         minis.apply();
@@ -140,7 +149,7 @@ fn each_field_of_a_device_that_changes_behind_our_back_is_planned_alone() {
 fn each_field_of_an_exporter_that_changes_behind_our_back_is_planned_alone() {
     let minis = applied(&format!("{}{}", device(FIELDS), exporter("")));
     let (wrapper, list) = ("\"$FLEET_ROOT/usr/local/bin/fleet-node-exporter\"", "dev.fleet.node-exporter");
-    for (change, field) in [
+    let changes = [
         (format!("printf '#!/bin/sh\\n' >{wrapper}"), "trouble"),
         (format!("chmod 777 {wrapper}"), "trouble"),
         (edited(list, "<string>9100</string>", "<string>9200</string>"), "port"),
@@ -148,7 +157,10 @@ fn each_field_of_an_exporter_that_changes_behind_our_back_is_planned_alone() {
         ("chmod 700 \"$FLEET_ROOT/usr/local/bin/node_exporter\"".to_owned(), "trouble"),
         ("launchctl bootout system/dev.fleet.node-exporter; sleep 3".to_owned(), "trouble"),
         ("rm \"$FLEET_ROOT/usr/local/bin/.node_exporter.fleet-signed\"".to_owned(), "source_sha256"),
-    ] {
+    ];
+    let rows: Vec<String> = changes.iter().map(|(_, field)| format!("update {field}")).collect();
+    check_complete("macos_node_exporter", rows.iter().map(String::as_str), &[(&["source", "timeout"], OURS)]);
+    for (change, field) in changes {
         minis.as_root(&change).ok();
         minis.check_plan(&[(EXPORTER, &format!("update {field}"))]);
         minis.apply();

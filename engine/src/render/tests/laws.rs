@@ -96,6 +96,7 @@ fn reason() -> impl Strategy<Value = Reason> {
     prop_oneof![
         Just(Reason::Declared),
         Just(Reason::Vanished),
+        Just(Reason::CutOff),
         Just(Reason::Found),
         Just(Reason::NotDeclared),
         Just(Reason::Asked),

@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::fs;
 use std::io::{Read, Write};
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::FileTypeExt;
 
 use super::directory::ended;
 use super::options::Options;
@@ -15,6 +16,8 @@ const USAGE: &str = "usage: sudo -h | -K | -k | -V\nusage: sudo -v [-ABkNnS] [-g
                      usage: sudo [-ABbEHkNnPS] [-g group] [-p prompt] [-u user] [VAR=value] [-i | -s] [command [arg ...]]";
 /// So many wrong passwords, and it gives up.
 const TRIES: usize = 3;
+/// How wide it takes a screen to be, unless it writes into a pipe.
+const COLUMNS: usize = 80;
 
 /// What is asked of it.
 #[derive(Debug, Default)]
@@ -223,9 +226,11 @@ fn rule(line: &str, user: &str, is_administrator: bool) -> Option<Rule> {
 fn list(call: &mut Call, rules: &[Rule]) -> Outcome {
     let host = super::system::host_name(&call.mac);
     let host = host.split('.').next().unwrap_or_default();
+    let is_wrapped = !call.stdout.metadata().is_ok_and(|stdout| stdout.file_type().is_fifo());
     let line = |rule: &Rule| {
         let tag = if rule.permission == Permission::Free { "NOPASSWD: " } else { "" };
-        format!("    {} {tag}{}\n", rule.whom, rule.what)
+        let line = format!("    {} {tag}{}\n", rule.whom, rule.what);
+        if is_wrapped { wrapped(&line) } else { line }
     };
     let lines: String = rules.iter().map(line).collect();
     let user = call.user.clone();
@@ -233,6 +238,28 @@ fn list(call: &mut Call, rules: &[Rule]) -> Outcome {
         "Matching Defaults entries for {user} on {host}:\n    env_reset, env_keep+=BLOCKSIZE\n\n\
          User {user} may run the following commands on {host}:\n{lines}"
     ))
+}
+
+/// A line as it is printed where it is too long: what follows is indented more.
+fn wrapped(line: &str) -> String {
+    let mut text = String::new();
+    let mut rest = line.trim_end();
+    let mut indent = "";
+    while indent.len() + rest.len() >= COLUMNS {
+        // A word that is longer than a line stays whole.
+        let most = rest.floor_char_boundary(COLUMNS - 1 - indent.len());
+        let first = rest.len() - rest.trim_start().len();
+        let Some(at) = rest[..most]
+            .rfind(' ')
+            .filter(|at| *at > first)
+            .or_else(|| rest[most..].find(' ').map(|at| most + at))
+        else {
+            break;
+        };
+        text += &format!("{indent}{}\n", &rest[..at]);
+        (rest, indent) = (rest[at..].trim_start(), "        ");
+    }
+    text + &format!("{indent}{rest}\n")
 }
 
 /// `visudo -cf FILE`: whether `sudo` can read a file.
@@ -367,6 +394,20 @@ mod tests {
         {
             assert!(!is_sound(line), "{line}");
         }
+    }
+
+    #[test]
+    fn long_lines_are_wrapped_between_words() {
+        let short = "    (ALL) NOPASSWD: ALL\n";
+        assert_eq!(wrapped(short), short);
+        let long: Vec<String> = (0..20).map(|number| format!("/usr/local/bin/tool{number}")).collect();
+        let long = format!("    (ALL) NOPASSWD: {}\n", long.join(", "));
+        let shown = wrapped(&long);
+        assert!(shown.lines().count() > 5 && shown.lines().all(|line| line.len() < COLUMNS), "{shown}");
+        assert!(shown.lines().skip(1).all(|line| line.starts_with("        /usr")), "{shown}");
+        assert_eq!(shown.split_whitespace().collect::<Vec<_>>(), long.split_whitespace().collect::<Vec<_>>());
+        let endless = format!("    (ALL) NOPASSWD: /{}\n", "x".repeat(200));
+        assert_eq!(wrapped(&endless).lines().count(), 2);
     }
 
     #[test]

@@ -169,12 +169,22 @@ impl World {
         let runners = ["orgs", "example", "actions", "runners"];
         let servers = lab.servers();
         let free = servers.iter().filter(|server| server.name.starts_with("pool-")).count();
+        let scaleway = lab.scaleway();
+        let networks: Vec<Json> =
+            scaleway.private_networks.all().map(|network| json!({ "name": network.name })).collect();
+        let attached = scaleway.attachments.all().map(|one| {
+            let server = servers.iter().find(|server| server.id == one.server_id);
+            json!({ "name": server.map(|server| &server.name) })
+        });
+        let attached: Vec<Json> = attached.collect();
         json!({
             "kubernetes": objects,
             "devices": of_tailnet("devices"),
             "keys": good,
             "runners": get(github.desk.url(), github::TOKEN, &runners)["runners"],
             "free": free,
+            "networks": networks,
+            "attached": attached,
         })
     }
 

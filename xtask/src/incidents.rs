@@ -134,7 +134,8 @@ impl End {
 
     /// That of a test which failed, by what it printed.
     fn of_failure(printed: &str) -> End {
-        let phase = printed.lines().find_map(|line| line.trim().strip_prefix("the incident failed in phase: "));
+        let phase =
+            printed.lines().find_map(|line| line.trim().strip_prefix("the incident failed in phase: "));
         End::Red(phase.unwrap_or("nobody knows").to_owned())
     }
 }
@@ -172,9 +173,12 @@ mod tests {
         for phase in ["plan", "apply", "converged", "afterwards"] {
             assert!(failed(&format!("a\n    the incident failed in phase: {phase}\nb\n")), "{phase}");
         }
-        for printed in
-            ["the incident failed in phase: preparation", "the incident failed in phase: broken", "TIMEOUT", ""]
-        {
+        for printed in [
+            "the incident failed in phase: preparation",
+            "the incident failed in phase: broken",
+            "TIMEOUT",
+            "",
+        ] {
             assert!(!failed(printed), "{printed}");
         }
         assert!(!End::Green.is_for_want_of_the_cure());

@@ -78,10 +78,7 @@ pub const fn detected_by<const N: usize>(signs: &[Sign; N]) -> [&'static Known; 
 
 /// Some known bad states and some more, of which there are so many together: for the same.
 #[must_use]
-pub const fn both<const N: usize>(
-    some: &[&'static Known],
-    more: &[&'static Known],
-) -> [&'static Known; N] {
+pub const fn both<const N: usize>(some: &[&'static Known], more: &[&'static Known]) -> [&'static Known; N] {
     assert!(some.len() + more.len() == N, "it is not told right how many there are together");
     let mut known = [some[0]; N];
     let mut at = 0;

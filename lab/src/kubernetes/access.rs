@@ -46,8 +46,7 @@ impl Books {
                 Kind::named("ServiceAccount").and_then(|kind| self.get(kind, Some(namespace), name));
             // Another Secret of the same name has another token.
             let kept = bearer.secret.as_ref().is_none_or(|name| {
-                let secret =
-                    Kind::named("Secret").and_then(|kind| self.get(kind, Some(namespace), name));
+                let secret = Kind::named("Secret").and_then(|kind| self.get(kind, Some(namespace), name));
                 let holds = |secret: &Value| super::controllers::decoded(&secret["data"]["token"]);
                 secret.and_then(holds).as_deref() == Some(token)
             });

@@ -118,12 +118,7 @@ fn check_unseen<'a>(minis: &Minis, expected: &'a str) -> &'a str {
 #[test]
 fn every_known_bad_state_is_found_in_some_test() {
     let mut tested = incidents::findings();
-    tested.extend(
-        FOUND_HERE
-            .iter()
-            .chain(&crate::kubernetes::FOUND_THERE)
-            .map(|name| (*name).to_owned()),
-    );
+    tested.extend(FOUND_HERE.iter().chain(&crate::kubernetes::FOUND_THERE).map(|name| (*name).to_owned()));
     let known: BTreeSet<String> = finding::ALL.iter().map(|known| known.name.to_owned()).collect();
     assert_eq!(tested, known);
     // The page tells of each; `cargo xtask docs --check` sees that it tells what the table says.

@@ -72,6 +72,10 @@ impl Scenario {
     fn read(name: &str) -> Scenario {
         let path = directory().join(format!("{name}.txt"));
         let text = fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        Scenario::parse(name, &text)
+    }
+
+    fn parse(name: &str, text: &str) -> Scenario {
         let mut scenario = Scenario::default();
         for line in text.lines() {
             if let Some(section) = line.strip_prefix("== ") {
@@ -505,4 +509,23 @@ fn every_file_is_run() {
             assert!(!cure.is_empty() && !cure.contains(' '), "{name}: {cure}");
         }
     }
+}
+
+#[test]
+fn a_file_that_leaves_something_out_is_refused() {
+    let (head, broken) = ("incident: x\nfacts: 1\ncures: x\nplan says: x\n", "\n== broken\ntrue\n");
+    for (lines, sections, complaint) in [
+        ("", broken, "says by which `finding`"),
+        ("finding: x\nno finding: y\n", broken, "says by which `finding`"),
+        ("finding: x\n", "\n== wish\n", "does not say how it is broken"),
+        ("finding: x\nfindings: y\n", broken, "nobody understands `findings`"),
+        ("finding: x\nfinding\n", broken, "nobody understands `finding`"),
+    ] {
+        let text = format!("{head}{lines}{sections}");
+        let refused = std::panic::catch_unwind(|| Scenario::parse("x", &text)).unwrap_err();
+        let told = refused.downcast_ref::<String>().unwrap();
+        assert!(told.contains(complaint), "{text}: {told}");
+    }
+    Scenario::parse("x", &format!("{head}finding: x\n{broken}"));
+    Scenario::parse("x", &format!("{head}no finding: x\n{broken}"));
 }

@@ -142,7 +142,11 @@ fn live(undisturbed: &Undisturbed, apply: Point, destroy: Point) -> [Option<Pass
     let again = world.run("plan", &[]).ok();
     assert!(again.starts_with("No changes."), "{story}: {again}");
     assert_eq!(gist(&world.views()), undisturbed.gist, "{story}");
-    assert_eq!(made(first.passed.iter().chain(&second)), made(undisturbed.apply.iter()), "{story}: made twice");
+    assert_eq!(
+        made(first.passed.iter().chain(&second)),
+        made(undisturbed.apply.iter()),
+        "{story}: made twice"
+    );
     let removed = second.iter().find(|pass| pass.method == "DELETE" && !pass.path.contains("/keys/"));
     assert_eq!(removed, None, "{story}: made, and in the way");
 

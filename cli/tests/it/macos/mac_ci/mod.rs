@@ -235,6 +235,9 @@ fn the_example_is_valid_in_every_environment() {
     for environment in ["staging.vars.hcl", "canary.vars.hcl", "production.vars.hcl"] {
         let said = site.fleet_words(&words("validate", environment, &[])).ok();
         assert_eq!(said, "The configuration is valid.\n", "{environment}");
+        let without = words("validate", environment, &["--var", "reaches={}"]);
+        let said = site.fleet_words(&without).ok();
+        assert_eq!(said, "The configuration is valid.\n", "{environment} without a private network");
     }
     let read_me = site.read(&format!("{PLACE}/README.md"));
     for file in Regex::new(r"\| `([^`]+)` \|").unwrap().captures_iter(&read_me) {

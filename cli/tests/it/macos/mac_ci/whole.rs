@@ -127,7 +127,8 @@ fn check_who_gets_in(world: &World, name: &str) {
     assert!(arrives("en0", "198.51.100.7"), "{name}: an operator");
     assert!(arrives("utun0", "100.101.102.103"), "{name}: somebody in the tailnet");
     assert!(!arrives("en0", "192.0.2.9"), "{name}: a stranger");
-    let of_vm = |to: &str| rented.as_root(name, &format!("lab-packet in bridge100 tcp 192.168.64.5 {to}:22")).status;
+    let of_vm =
+        |to: &str| rented.as_root(name, &format!("lab-packet in bridge100 tcp 192.168.64.5 {to}:22")).status;
     assert_eq!((of_vm("140.82.112.3"), of_vm("192.168.64.6")), (Some(0), Some(1)), "{name}: a VM");
 }
 

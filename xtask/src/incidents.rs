@@ -35,16 +35,23 @@ pub(crate) fn incidents(args: &IncidentsArgs) -> Outcome {
         return Err(format!("no incident in tests/incidents names the cure `{name}`"));
     }
     cargo(&["nextest", "run", "-p", "fleet-cli", "--no-run"], &[])?;
-    let (mut healed, mut count) = (Vec::new(), 0);
-    println!("| cure | incident | without the cure | as expected |\n|---|---|---|---|");
+    let (mut unexpected, mut count) = (Vec::new(), 0);
+    println!("| cure | incident | without the cure | fails in | as expected |\n|---|---|---|---|---|");
     for (cure, incidents) in &cures {
         for incident in incidents {
-            let fails = !is_healed(incident, cure)?;
-            let (what, so) = if fails { ("red", "yes") } else { ("green", "NO") };
-            println!("| `{cure}` | `{incident}` | {what} | {so} |");
+            let end = run(incident, cure)?;
+            let (what, phase) = match &end {
+                End::Green => ("green", "-"),
+                End::Red(phase) => ("red", &**phase),
+            };
+            let is_expected = end.is_for_want_of_the_cure();
+            println!(
+                "| `{cure}` | `{incident}` | {what} | {phase} | {} |",
+                if is_expected { "yes" } else { "NO" }
+            );
             count += 1;
-            if !fails {
-                healed.push(format!("{incident} without {cure}"));
+            if !is_expected {
+                unexpected.push(format!("{incident} without {cure} ({what}, {phase})"));
             }
         }
     }
@@ -53,11 +60,11 @@ pub(crate) fn incidents(args: &IncidentsArgs) -> Outcome {
         "\n{} cures, {} incidents: {} of {count} pairs are red",
         cures.len(),
         known.len(),
-        count - healed.len()
+        count - unexpected.len()
     );
-    match healed.is_empty() {
+    match unexpected.is_empty() {
         true => Ok(()),
-        false => Err(format!("healed all the same: {}", healed.join(", "))),
+        false => Err(format!("not red for want of the cure: {}", unexpected.join(", "))),
     }
 }
 
@@ -109,18 +116,43 @@ fn cures() -> Result<BTreeMap<String, Vec<String>>, String> {
     Ok(cures)
 }
 
-/// Whether an incident is healed without a cure.
-fn is_healed(incident: &str, cure: &str) -> Result<bool, String> {
+/// How a scenario ended.
+#[derive(Debug, PartialEq, Eq)]
+enum End {
+    /// It is healed.
+    Green,
+    /// It failed, in this phase.
+    Red(String),
+}
+
+impl End {
+    /// Whether it failed where cures are missed: where the plan names what is wrong, or later. A host that could not be
+    /// prepared or broken, and a test that was ended because it hung, say nothing.
+    fn is_for_want_of_the_cure(&self) -> bool {
+        matches!(self, End::Red(phase) if ["plan", "apply", "converged", "afterwards"].contains(&&**phase))
+    }
+
+    /// That of a test which failed, by what it printed.
+    fn of_failure(printed: &str) -> End {
+        let phase =
+            printed.lines().find_map(|line| line.trim().strip_prefix("the incident failed in phase: "));
+        End::Red(phase.unwrap_or("nobody knows").to_owned())
+    }
+}
+
+/// How an incident ends without a cure.
+fn run(incident: &str, cure: &str) -> Result<End, String> {
     let test = format!("test(=macos::incidents::{})", incident.replace('-', "_"));
     let mut command = Command::new(env!("CARGO"));
     command.args(["nextest", "run", "-p", "fleet-cli", "-E", &test]).current_dir(root());
-    command.env("FLEET_WITHOUT_CURE", cure).stdout(Stdio::null()).stderr(Stdio::null());
-    let status = command.status().map_err(|error| format!("the tests cannot be started: {error}"))?;
+    command.env("FLEET_WITHOUT_CURE", cure).stdin(Stdio::null());
+    let ran = command.output().map_err(|error| format!("the tests cannot be started: {error}"))?;
+    let printed = [ran.stdout, ran.stderr].concat();
     // Tests that failed, and not tests that could not be run.
-    match status.code() {
-        Some(0) => Ok(true),
-        Some(100) => Ok(false),
-        _ => Err(format!("the test of `{incident}` could not be run: {status}")),
+    match ran.status.code() {
+        Some(0) => Ok(End::Green),
+        Some(100) => Ok(End::of_failure(&String::from_utf8_lossy(&printed))),
+        _ => Err(format!("the test of `{incident}` could not be run: {}", ran.status)),
     }
 }
 
@@ -133,6 +165,23 @@ mod tests {
         let text =
             "  # cure one\n  a\n  # end one\nif cure::is_there(\"two\") && !cure::is_there(\"three\") {}\n";
         assert_eq!(named_in(text), ["one", "two", "three"]);
+    }
+
+    #[test]
+    fn only_what_fails_after_the_host_was_broken_is_for_want_of_a_cure() {
+        let failed = |printed: &str| End::of_failure(printed).is_for_want_of_the_cure();
+        for phase in ["plan", "apply", "converged", "afterwards"] {
+            assert!(failed(&format!("a\n    the incident failed in phase: {phase}\nb\n")), "{phase}");
+        }
+        for printed in [
+            "the incident failed in phase: preparation",
+            "the incident failed in phase: broken",
+            "TIMEOUT",
+            "",
+        ] {
+            assert!(!failed(printed), "{printed}");
+        }
+        assert!(!End::Green.is_for_want_of_the_cure());
     }
 
     #[test]

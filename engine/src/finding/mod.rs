@@ -76,6 +76,19 @@ pub const fn detected_by<const N: usize>(signs: &[Sign; N]) -> [&'static Known; 
     known
 }
 
+/// Some known bad states and some more, of which there are so many together: for the same.
+#[must_use]
+pub const fn both<const N: usize>(some: &[&'static Known], more: &[&'static Known]) -> [&'static Known; N] {
+    assert!(some.len() + more.len() == N, "it is not told right how many there are together");
+    let mut known = [some[0]; N];
+    let mut at = 0;
+    while at < N {
+        known[at] = if at < some.len() { some[at] } else { more[at - some.len()] };
+        at += 1;
+    }
+    known
+}
+
 /// The known bad state that trouble is a sign of.
 #[must_use]
 pub fn in_trouble(signs: &[Sign], trouble: Option<&str>) -> Vec<Finding> {
@@ -118,5 +131,7 @@ mod tests {
         assert_eq!(in_trouble(signs, None), []);
         let names = detected_by(&[("a", &table::PF_OFF), ("b", &table::CRASH_LOOP)]).map(|known| known.name);
         assert_eq!(names, ["pf-off", "crash-loop"]);
+        let three: [&Known; 3] = both(&[&table::XCODE_MISSING], &[&table::PF_OFF, &table::CRASH_LOOP]);
+        assert_eq!(three.map(|known| known.name), ["xcode-missing", "pf-off", "crash-loop"]);
     }
 }

@@ -215,16 +215,27 @@ table! {
     /// What is loaded is not what is declared.
     EDITED_PROPERTY_LIST = Known {
         name: "edited-property-list",
-        seen: "The property list has keys of somebody else, or launchd has another one loaded than the one on the disk.",
+        seen: "The property list has keys of somebody else, or is not the one that fleet writes for the service; or launchd has \
+               another one loaded than the one on the disk.",
         why: "Somebody edited it by hand and loaded it, and perhaps put the file back.",
         cure: Cure::Apply("it is written again and loaded anew"),
+    };
+
+    /// Others than the tailnet can read what a service tells.
+    PUBLIC_LISTENER = Known {
+        name: "public-listener",
+        seen: "`lsof` shows that a service which is for the tailnet alone listens at another address, or at every one.",
+        why: "It was started without an address, or before the host had one in its tailnet. Whoever reaches the host reads what \
+              the service tells.",
+        cure: Cure::Apply("it is started anew by its wrapper, which lets it listen at the address in the tailnet and nowhere else"),
     };
 
     /// A service cannot be started.
     SERVICE_CANNOT_START = Known {
         name: "service-cannot-start",
         seen: "launchd says of the service: last exit code = 78 (EX_CONFIG).",
-        why: "The program, its directory or that of its logs is missing; `/usr/local/bin` does not exist on a fresh image.",
+        why: "The program, its directory, that of its state or that of its logs is missing; `/usr/local/bin` does not exist on a \
+              fresh image.",
         cure: Cure::Apply("what is declared of it is made, and it is started anew"),
     };
 
@@ -247,7 +258,7 @@ table! {
     /// A service runs and does not answer.
     UNHEALTHY_SERVICE = Known {
         name: "unhealthy-service",
-        seen: "The service runs, and its health URL does not answer well.",
+        seen: "The service runs, and its health URL does not answer well, or nobody listens at its port.",
         why: "It hangs, waits for something, or does not listen where it should.",
         cure: Cure::Apply("it is started anew; apply fails if it still does not answer"),
     };

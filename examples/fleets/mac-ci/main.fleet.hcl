@@ -58,7 +58,17 @@ resource "kubernetes_stuck_pods" "vms" {
   finalizer = var.cluster.finalizer
 }
 
+# What VMs reach of it, such as caches, is beside the Macs; a VLAN leads there.
+resource "scaleway_private_network" "ci" {
+  count  = var.reaches.private_network == null ? 0 : 1
+  name   = "ci-${var.env}"
+  subnet = var.reaches.private_network
+  region = "fr-par"
+}
+
 locals {
+  zone = "fr-par-1"
+
   cluster = {
     namespace   = var.cluster.namespace
     role        = kubernetes_manifest.agents.name
@@ -69,7 +79,7 @@ locals {
 
 # One pool for all: a machine that one fleet gives back is the next one's.
 pool "scaleway" "minis" {
-  zone      = "fr-par-1"
+  zone      = local.zone
   prefix    = "pool-" # a machine with such a name is free
   type      = "M2-L"
   os_family = "Tahoe"
@@ -105,6 +115,13 @@ fleet "macos" {
     server = host.provider_id
   }
 
+  resource "scaleway_private_network_attachment" "ci" {
+    count              = length(scaleway_private_network.ci)
+    server_id          = basename(host.provider_id)
+    private_network_id = scaleway_private_network.ci[count.index].id
+    zone               = local.zone
+  }
+
   module "mac" {
     source       = "../../modules/mac-node"
     name         = host.name
@@ -112,6 +129,8 @@ fleet "macos" {
     env          = var.env
     password     = data.scaleway_credentials.this.password
     reaches      = var.reaches
+    vlan         = one(scaleway_private_network_attachment.ci[*].vlan)
+    ssh_allowed  = var.ssh_allowed
     programs     = var.programs
     tailnet      = var.tailnet
     tailnet_key  = secret.tailnet_key
@@ -139,6 +158,13 @@ fleet "runners" {
     server = host.provider_id
   }
 
+  resource "scaleway_private_network_attachment" "ci" {
+    count              = length(scaleway_private_network.ci)
+    server_id          = basename(host.provider_id)
+    private_network_id = scaleway_private_network.ci[count.index].id
+    zone               = local.zone
+  }
+
   module "mac" {
     source       = "../../modules/mac-node"
     name         = host.name
@@ -146,6 +172,8 @@ fleet "runners" {
     env          = var.env
     password     = data.scaleway_credentials.this.password
     reaches      = var.reaches
+    vlan         = one(scaleway_private_network_attachment.ci[*].vlan)
+    ssh_allowed  = var.ssh_allowed
     programs     = var.programs
     tailnet      = var.tailnet
     tailnet_key  = secret.tailnet_key
@@ -175,6 +203,13 @@ fleet "builders" {
     server = host.provider_id
   }
 
+  resource "scaleway_private_network_attachment" "ci" {
+    count              = length(scaleway_private_network.ci)
+    server_id          = basename(host.provider_id)
+    private_network_id = scaleway_private_network.ci[count.index].id
+    zone               = local.zone
+  }
+
   module "mac" {
     source        = "../../modules/mac-node"
     name          = host.name
@@ -182,6 +217,8 @@ fleet "builders" {
     env           = var.env
     password      = data.scaleway_credentials.this.password
     reaches       = var.reaches
+    vlan          = one(scaleway_private_network_attachment.ci[*].vlan)
+    ssh_allowed   = var.ssh_allowed
     programs      = var.programs
     tailnet       = var.tailnet
     tailnet_key   = secret.tailnet_key

@@ -11,9 +11,14 @@ variable "sizes" {
 }
 
 variable "reaches" {
-  description = "What VMs may reach of the private networks; see modules/mac-baseline"
+  description = "What VMs may reach of the private networks; see modules/mac-baseline. The private network is made, with these addresses"
   type        = object({ services = optional(string), names = optional(string), private_network = optional(string) })
   default     = {}
+}
+
+variable "ssh_allowed" {
+  description = "Networks that operators log in from over SSH, and that fleet runs in; the tailnet may anyway. With none of them, nobody is kept out"
+  type        = list(string)
 }
 
 variable "cache" {

@@ -35,9 +35,14 @@ variable "reaches" {
 }
 
 variable "vlan" {
-  description = "The number of the VLAN that leads to the private network; null for none"
+  description = "The number of the VLAN that leads to the private network of `reaches`. It may be unknown before an apply"
   type        = number
   default     = null
+
+  validation {
+    condition     = var.reaches.private_network == null || var.vlan != null
+    error_message = "Nothing leads to the private network of `reaches` without the number of its VLAN."
+  }
 }
 
 variable "cache" {
@@ -104,10 +109,11 @@ resource "macos_auto_login" "this" {
   password = var.password
 }
 
+# Whether there is one is known before its number is, which the vendor gives.
 resource "macos_vlan" "private" {
-  for_each = { for tag in [var.vlan] : "pn" => tag if tag != null }
-  name     = each.key
-  tag      = each.value
+  count = var.reaches.private_network == null ? 0 : 1
+  name  = "pn"
+  tag   = var.vlan
 }
 
 locals {

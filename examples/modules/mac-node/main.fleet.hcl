@@ -31,6 +31,18 @@ variable "reaches" {
   default     = {}
 }
 
+variable "vlan" {
+  description = "The number of the VLAN that leads to the private network of `reaches`"
+  type        = number
+  default     = null
+}
+
+variable "ssh_allowed" {
+  description = "Networks that may log in over SSH, beside the tailnet; with none of them, nobody is kept out"
+  type        = list(string)
+  default     = []
+}
+
 variable "cache" {
   description = "A volume for the caches of runners: how large it may grow, and how much of it one job may keep; null for none"
   type        = object({ quota_gib = number, cap_gib = number, cas_gib = number })
@@ -93,11 +105,13 @@ variable "logs" {
 }
 
 module "baseline" {
-  source   = "../mac-baseline"
-  name     = var.name
-  password = var.password
-  reaches  = var.reaches
-  cache    = try({ name = "runner-cache", quota_gib = var.cache.quota_gib }, null)
+  source      = "../mac-baseline"
+  name        = var.name
+  password    = var.password
+  reaches     = var.reaches
+  vlan        = var.vlan
+  ssh_allowed = var.ssh_allowed
+  cache       = try({ name = "runner-cache", quota_gib = var.cache.quota_gib }, null)
 }
 
 resource "macos_tart" "this" {
@@ -132,6 +146,11 @@ resource "kubernetes_node_identity" "this" {
   cluster_role = var.cluster.role
 }
 
+locals {
+  # A digest tells nothing about the token in it, which nobody guesses.
+  kubeconfig_version = nonsensitive(sha256(kubernetes_node_identity.this.kubeconfig))
+}
+
 module "node" {
   source               = "../tart-kubelet"
   node_name            = tailscale_device.this.hostname
@@ -139,6 +158,7 @@ module "node" {
   binary               = var.programs.tart_kubelet
   binary_sha256        = filesha256(var.programs.tart_kubelet)
   kubeconfig           = kubernetes_node_identity.this.kubeconfig
+  kubeconfig_version   = local.kubeconfig_version
   node_labels          = var.labels
   provider_id          = var.provider_id
   disable_vm_gc        = var.disable_vm_gc

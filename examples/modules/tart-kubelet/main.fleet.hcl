@@ -22,6 +22,12 @@ variable "kubeconfig" {
   sensitive   = true
 }
 
+variable "kubeconfig_version" {
+  description = "What is another one with another kubeconfig, such as a digest of it: the agent reads that once, and is started anew for another. It is kept in the state, so it is no secret"
+  type        = string
+  default     = null
+}
+
 variable "user" {
   description = "Who runs it: whoever is logged in at the screen, because VMs need that session"
   type        = string
@@ -56,6 +62,12 @@ variable "node_labels" {
   default = {}
 }
 
+variable "node_ip" {
+  description = "The address of the Node, where `node_ip_source` does not find it"
+  type        = string
+  default     = null
+}
+
 variable "node_ip_source" {
   description = "Such as `tailscale`"
   type        = string
@@ -72,6 +84,36 @@ variable "disable_vm_gc" {
   description = "Whether VMs without a Pod are left alone: hosts that build images need it"
   type        = bool
   default     = false
+}
+
+variable "scrape_allowed_cidrs" {
+  description = "Networks that may read its metrics; with none, private ones and the tailnet"
+  type        = list(string)
+  default     = []
+}
+
+variable "metrics_bind_address" {
+  description = "Where it tells its metrics, such as `:8080`"
+  type        = string
+  default     = null
+}
+
+variable "health_port" {
+  description = "The port at which it tells whether it is well; with null, 8081"
+  type        = number
+  default     = null
+}
+
+variable "tart_binary" {
+  description = "By which path it starts Tart"
+  type        = string
+  default     = null
+}
+
+variable "vnc_control_dir" {
+  description = "The directory through which the screens of VMs are asked for"
+  type        = string
+  default     = null
 }
 
 variable "vnc_relay_host" {
@@ -104,21 +146,28 @@ locals {
   labels = join(",", [for key, value in var.node_labels : "${key}=${value}"])
 
   optional = {
-    "node-labels"          = local.labels == "" ? null : local.labels
-    "node-ip-source"       = var.node_ip_source
-    "provider-id"          = var.provider_id
-    "disable-vm-gc"        = var.disable_vm_gc ? "" : null
-    "vnc-relay-host"       = var.vnc_relay_host
-    "vnc-relay-port"       = var.vnc_relay_port
-    "runner-cache-root"    = var.runner_cache_root
-    "cache-volume-cap-gib" = var.cache_volume_cap_gib
-    "cache-volume-cas-gib" = var.cache_volume_cas_gib
+    "node-labels"               = local.labels == "" ? null : local.labels
+    "node-ip-source"            = var.node_ip_source
+    "provider-id"               = var.provider_id
+    "disable-vm-gc"             = var.disable_vm_gc ? "" : null
+    "vnc-relay-host"            = var.vnc_relay_host
+    "vnc-relay-port"            = var.vnc_relay_port
+    "runner-cache-root"         = var.runner_cache_root
+    "cache-volume-cap-gib"      = var.cache_volume_cap_gib
+    "cache-volume-cas-gib"      = var.cache_volume_cas_gib
+    "node-ip"                   = var.node_ip
+    "metrics-bind-address"      = var.metrics_bind_address
+    "health-probe-bind-address" = var.health_port == null ? null : ":${var.health_port}"
+    "tart-binary"               = var.tart_binary
+    "vnc-control-dir"           = var.vnc_control_dir
   }
   order = [
     "node-labels", "node-ip-source", "provider-id", "disable-vm-gc", "vnc-relay-host", "vnc-relay-port", "runner-cache-root",
-    "cache-volume-cap-gib", "cache-volume-cas-gib",
+    "cache-volume-cap-gib", "cache-volume-cas-gib", "node-ip", "metrics-bind-address", "health-probe-bind-address",
+    "tart-binary", "vnc-control-dir",
   ]
-  given = [for name in local.order : local.optional[name] == "" ? "--${name}" : "--${name}=${local.optional[name]}" if local.optional[name] != null]
+  scrapers = [for network in var.scrape_allowed_cidrs : "--scrape-allowed-cidr=${network}"]
+  given    = [for name in local.order : local.optional[name] == "" ? "--${name}" : "--${name}=${local.optional[name]}" if local.optional[name] != null]
 }
 
 resource "macos_signed_binary" "this" {
@@ -128,7 +177,7 @@ resource "macos_signed_binary" "this" {
 }
 
 resource "host_directory" "of_agent" {
-  for_each = toset(["/etc/tart-kubelet", "/var/log/tart-vms", "/var/lib/tart-userdata", "/var/lib/tart-vnc-control"])
+  for_each = toset(["/etc/tart-kubelet", "/var/log/tart-vms", "/var/lib/tart-userdata", coalesce(var.vnc_control_dir, "/var/lib/tart-vnc-control")])
   path     = each.value
   owner    = var.user
   group    = "staff"
@@ -155,7 +204,7 @@ resource "macos_launchd_service" "this" {
     "--host-cpu=${var.host_cpu}",
     "--host-memory-mb=${var.host_memory_mb}",
     "--max-pods=${var.max_pods}",
-  ], local.given)
+  ], local.given, local.scrapers)
 
   environment = {
     HOME = "/Users/${var.user}"
@@ -164,8 +213,8 @@ resource "macos_launchd_service" "this" {
 
   stdout_path = "/var/log/tart-kubelet.log"
   stderr_path = "/var/log/tart-kubelet.log"
-  health_url  = "http://127.0.0.1:8081/healthz"
-  restart_on  = [macos_signed_binary.this.cdhash]
+  health_url  = "http://127.0.0.1:${coalesce(var.health_port, 8081)}/healthz"
+  restart_on  = compact([macos_signed_binary.this.cdhash, var.kubeconfig_version])
 }
 
 output "label" {

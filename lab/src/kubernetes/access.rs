@@ -35,17 +35,20 @@ impl Books {
     /// Finds out who asks.
     pub(super) fn authenticate(&self, bearer: Option<&str>, now: Time) -> Result<User, Refusal> {
         let bearer = bearer.ok_or_else(Refusal::unauthorized)?;
-        let known = self.bearers.get(bearer).filter(|known| self.is_good(known, now));
+        let known = self.bearers.get(bearer).filter(|known| self.is_good(bearer, known, now));
         let known = known.map(|known| User { name: known.user.clone(), groups: known.groups.clone() });
         known.or_else(|| self.joining(bearer, now)).ok_or_else(Refusal::unauthorized)
     }
 
-    fn is_good(&self, bearer: &Bearer, now: Time) -> bool {
+    fn is_good(&self, token: &str, bearer: &Bearer, now: Time) -> bool {
         let account = bearer.account.as_ref().is_none_or(|(namespace, name, uid)| {
             let account =
                 Kind::named("ServiceAccount").and_then(|kind| self.get(kind, Some(namespace), name));
-            let kept = bearer.secret.as_ref().is_none_or(|secret| {
-                Kind::named("Secret").is_some_and(|kind| self.get(kind, Some(namespace), secret).is_some())
+            // Another Secret of the same name has another token.
+            let kept = bearer.secret.as_ref().is_none_or(|name| {
+                let secret = Kind::named("Secret").and_then(|kind| self.get(kind, Some(namespace), name));
+                let holds = |secret: &Value| super::controllers::decoded(&secret["data"]["token"]);
+                secret.and_then(holds).as_deref() == Some(token)
             });
             kept && account.is_some_and(|account| account["metadata"]["uid"] == **uid)
         });

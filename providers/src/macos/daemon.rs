@@ -10,7 +10,7 @@ use super::launchd_service::Service;
 use super::service_state;
 
 /// How trouble of a daemon starts, and which bad state it is.
-pub(crate) const SIGNS: [Sign; 15] = service_state::SIGNS;
+pub(crate) const SIGNS: [Sign; 16] = service_state::SIGNS;
 
 /// A daemon of the whole Mac that is started at once and kept alive.
 #[derive(Clone, Debug)]
@@ -92,7 +92,7 @@ impl Found {
     /// What is wrong with it, where it should be like this.
     pub(crate) fn trouble(&self, wanted: &Daemon) -> Option<String> {
         let is_alike = Service { trouble: None, ..self.0.clone() } == wanted.service;
-        let edited = || (!is_alike).then(|| "its property list is not the one it should be".to_owned());
+        let edited = || (!is_alike).then(|| service_state::NOT_OURS.to_owned());
         self.0.trouble.clone().or_else(edited)
     }
 }

@@ -4,15 +4,15 @@ use std::time::Duration;
 
 use fleet_derive::Schema;
 use fleet_engine::attributes::Misfit;
-use fleet_engine::finding::{Finding, Known, detected_by, in_trouble};
+use fleet_engine::finding::{Finding, Known, Sign, both, detected_by, in_trouble, table};
 use fleet_engine::host::probe::Output;
 use fleet_engine::host::step::{self, Keep};
 use fleet_engine::host::{Act, Bytes, Content, HostKind, Operand, Probe, Reply, Step, Tool};
 use fleet_engine::resource::{At, Change, Disruption, Edge, Error, Resource, Touch};
 
-use super::daemon::{Daemon, SIGNS};
+use super::daemon::{self, Daemon};
 use super::no_wish_for_trouble;
-use super::signed_binary::SignedBinary;
+use super::signed_binary::{self, SignedBinary};
 use crate::cure;
 use crate::host::common::{is_another, named, normal_digest, regular};
 
@@ -91,13 +91,24 @@ pub(super) struct NodeExporter {
     address: Option<String>,
 }
 
+/// How trouble starts, and which bad state it is, beside that of its daemon.
+const SIGNS: [Sign; 3] = [
+    ("it listens at", &table::PUBLIC_LISTENER),
+    (signed_binary::UNSOUND, &table::UNSOUND_SIGNATURE),
+    ("it runs, and nobody listens at", &table::UNHEALTHY_SERVICE),
+];
+
+/// What is known of it, and of its daemon.
+const DETECTED: [&Known; SIGNS.len() + daemon::SIGNS.len()] =
+    both(&detected_by(&SIGNS), &detected_by(&daemon::SIGNS));
+
 /// What is known to work on a Mac.
 const COLLECTORS: [&str; 9] =
     ["cpu", "diskstats", "filesystem", "loadavg", "meminfo", "netdev", "os", "time", "uname"];
 
 impl Resource for NodeExporter {
     const NAME: &'static str = "macos_node_exporter";
-    const DETECTS: &'static [&'static Known] = &detected_by(&SIGNS);
+    const DETECTS: &'static [&'static Known] = &DETECTED;
 
     fn normalize(&mut self) -> Result<(), Misfit> {
         self.source_sha256 = self.source_sha256.as_deref().map(normal_digest).transpose()?;
@@ -116,7 +127,8 @@ impl Resource for NodeExporter {
     }
 
     fn findings(&self) -> Vec<Finding> {
-        in_trouble(&SIGNS, self.trouble.as_deref())
+        let trouble = self.trouble.as_deref();
+        in_trouble(&SIGNS, trouble).into_iter().chain(in_trouble(&daemon::SIGNS, trouble)).collect()
     }
 
     fn disrupts(_: Touch<'_>) -> Disruption {
@@ -317,6 +329,7 @@ fn address(said: &Output) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::macos::service_state;
 
     #[test]
     fn trouble_of_its_parts_has_the_name_that_it_has_alone() {
@@ -326,6 +339,10 @@ mod tests {
             ("it is in a crash loop", "crash-loop"),
             ("it does not run, and `KeepAlive` did not bring it back", "background-task-cap"),
             ("what runs is not /usr/local/bin/node_exporter as it is now", "stale-process"),
+            (service_state::NOT_OURS, "edited-property-list"),
+            ("it listens at *:9100, and this host is in no tailnet", "public-listener"),
+            ("the kernel will not run it: code object is not signed at all", "unsound-signature"),
+            ("it runs, and nobody listens at 100.64.0.1:9100", "unhealthy-service"),
         ] {
             let found = NodeExporter { trouble: Some(trouble.to_owned()), ..sample() }.findings();
             let names: Vec<&str> = found.iter().map(|finding| finding.known.name).collect();

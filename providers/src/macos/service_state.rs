@@ -15,13 +15,17 @@ use crate::cure;
 /// How trouble starts that only a new loading mends.
 pub(super) const OTHERWISE: &str = "launchd has another property list loaded";
 
+/// How trouble starts of a daemon that is a part of another kind, and whose property list is not what that kind writes.
+pub(super) const NOT_OURS: &str = "its property list is not the one it should be";
+
 /// How each trouble starts, and which bad state it is.
-pub(super) const SIGNS: [Sign; 15] = [
+pub(super) const SIGNS: [Sign; 16] = [
     ("it is loaded, but its property list is gone", &table::BROKEN_PROPERTY_LIST),
     ("its property list is broken", &table::BROKEN_PROPERTY_LIST),
     ("launchd refuses its property list", &table::BROKEN_PROPERTY_LIST),
     ("somebody edited its property list", &table::EDITED_PROPERTY_LIST),
     (OTHERWISE, &table::EDITED_PROPERTY_LIST),
+    (NOT_OURS, &table::EDITED_PROPERTY_LIST),
     ("it is disabled", &table::SERVICE_DISABLED),
     ("launchd does not know it", &table::SERVICE_NOT_LOADED),
     ("launchd has no domain", &table::NO_AQUA_SESSION),

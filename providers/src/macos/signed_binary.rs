@@ -14,6 +14,8 @@ use crate::host::common::{asked, check_path, is_another, normal_digest, path_of,
 use crate::mode;
 
 const INSTALL: &str = include_str!("signed_binary.sh");
+/// How trouble starts.
+pub(super) const UNSOUND: &str = "the kernel will not run it";
 
 /// A program on a Mac, sent from the machine that runs fleet and signed there.
 ///
@@ -218,7 +220,7 @@ fn unsound(verified: &Output, path: &str) -> String {
     let text = String::from_utf8_lossy(&verified.stderr).into_owned();
     let first = text.lines().next().unwrap_or("it cannot be verified");
     let said = first.split_once(&format!("{path}: ")).map_or(first, |(_, said)| said);
-    format!("the kernel will not run it: {said}")
+    format!("{UNSOUND}: {said}")
 }
 
 #[cfg(test)]

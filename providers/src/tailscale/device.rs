@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use fleet_derive::Schema;
 use fleet_engine::attributes::Misfit;
-use fleet_engine::finding::{Finding, Known, detected_by, in_trouble, table};
+use fleet_engine::finding::{Finding, Known, both, detected_by, in_trouble, table};
 use fleet_engine::host::step::Keep;
 use fleet_engine::host::{Act, Bytes, HostKind, Probe, Reply, Step, Tool};
 use fleet_engine::resource::{At, Change, Disruption, Edge, Error, Resource, Touch};
@@ -26,18 +26,10 @@ const OF_CLIENT: &str = "?ephemeral=true&preauthorized=true";
 const DAEMON: &str = "tailscaled: ";
 
 /// What is known of its place in the tailnet, and of its daemon.
-const DETECTED: [&Known; 3 + SIGNS.len()] = {
-    let mut known = [&table::EXPIRED_CREDENTIAL; 3 + SIGNS.len()];
-    known[1] = &table::OUT_OF_TAILNET;
-    known[2] = &table::TAILNET_NAME_TAKEN;
-    let of_daemon = detected_by(&SIGNS);
-    let mut at = 0;
-    while at < SIGNS.len() {
-        known[3 + at] = of_daemon[at];
-        at += 1;
-    }
-    known
-};
+const DETECTED: [&Known; 3 + SIGNS.len()] = both(
+    &[&table::EXPIRED_CREDENTIAL, &table::OUT_OF_TAILNET, &table::TAILNET_NAME_TAKEN],
+    &detected_by(&SIGNS),
+);
 
 const GUARD: &str = include_str!("device_guard.sh");
 const JOIN: &str = include_str!("device_join.sh");

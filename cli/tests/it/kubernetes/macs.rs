@@ -32,12 +32,13 @@ const NODE: &str = "  resource \"kubernetes_node_identity\" \"this\" {
   }
 
   module \"node\" {
-    source        = \"./modules/tart-kubelet\"
-    node_name     = \"mini\"
-    binary        = \"build/tart-kubelet\"
-    binary_sha256 = filesha256(\"build/tart-kubelet\")
-    kubeconfig    = kubernetes_node_identity.this.kubeconfig
-    node_labels   = { \"tuist.dev/fleet\" = \"builders\" }
+    source             = \"./modules/tart-kubelet\"
+    node_name          = \"mini\"
+    binary             = \"build/tart-kubelet\"
+    binary_sha256      = filesha256(\"build/tart-kubelet\")
+    kubeconfig         = kubernetes_node_identity.this.kubeconfig
+    kubeconfig_version = nonsensitive(sha256(kubernetes_node_identity.this.kubeconfig))
+    node_labels        = { \"tuist.dev/fleet\" = \"builders\" }
   }
 
   resource \"kubernetes_node\" \"this\" {
@@ -136,5 +137,40 @@ fn a_mac_is_a_node_as_long_as_its_agent_has_authority() {
         ("ClusterRole", None, "tart-kubelet"),
     ] {
         assert_eq!(lab.kubernetes().object(kind, namespace, name), None, "{kind}");
+    }
+}
+
+#[test]
+fn an_agent_that_reads_its_kubeconfig_once_gets_a_new_token_by_a_restart() {
+    let (minis, lab) = node();
+    let is_ready = || {
+        let node = lab.kubernetes().object("Node", None, "mini").unwrap();
+        let mut conditions = node["status"]["conditions"].as_array().unwrap().iter();
+        conditions.find(|one| one["type"] == "Ready").unwrap()["status"] == "True"
+    };
+    let kubeconfig = || fs::read_to_string(minis.path("/etc/tart-kubelet/kubeconfig")).unwrap();
+    assert!(is_ready());
+    let before = kubeconfig();
+    let removed = kubectl(
+        &minis.site.path().join("kubeconfig"),
+        minis.site.path(),
+        &["delete", "secret", "tart-kubelet-mini-token"],
+        "",
+    );
+    assert!(removed.status.success(), "{}", text(&removed.stderr));
+    lab.advance(std::time::Duration::from_secs(60));
+    assert!(!is_ready(), "its token is good no more");
+    minis.apply();
+    assert_ne!(kubeconfig(), before, "there is another token");
+    lab.advance(std::time::Duration::from_secs(60));
+    assert!(is_ready(), "the agent goes by the new one");
+    minis.check_converged("with another token");
+    // What is remembered of it is no secret.
+    let config: Json = serde_json::from_str(&kubeconfig()).unwrap();
+    let token = config["users"][0]["user"]["token"].as_str().unwrap();
+    for entry in fs::read_dir(minis.site.path().join(".fleet")).unwrap() {
+        let path = entry.unwrap().path();
+        let content = fs::read(&path).unwrap();
+        assert!(!content.windows(token.len()).any(|bytes| bytes == token.as_bytes()), "{}", path.display());
     }
 }

@@ -392,6 +392,12 @@ const KUBELET: &str = "  module \"node\" {
     runner_cache_root    = \"/Volumes/cache\"
     cache_volume_cap_gib = 28
     cache_volume_cas_gib = 16
+    node_ip              = \"100.64.0.7\"
+    scrape_allowed_cidrs = [\"100.64.0.0/10\", \"10.0.0.0/8\"]
+    metrics_bind_address = \":9080\"
+    health_port          = 9081
+    tart_binary          = \"/usr/local/bin/tart\"
+    vnc_control_dir      = \"/var/lib/screens\"
   }
 ";
 
@@ -400,8 +406,11 @@ fn a_node_of_kubernetes() {
     let minis = ready();
     copy_module(&minis.site, "tart-kubelet");
     minis.site.write("build/tart-kubelet", "");
-    let program = sign(b"#!lab-program\nversion=1\nlistens=8081\nneeds=/var/lib/tart-userdata\n", "a.out");
-    fs::write(minis.site.path().join("build/tart-kubelet"), program).unwrap();
+    let put = |port: u16| {
+        let text = format!("#!lab-program\nversion=1\nlistens={port}\nneeds=/var/lib/tart-userdata\n");
+        fs::write(minis.site.path().join("build/tart-kubelet"), sign(text.as_bytes(), "a.out")).unwrap();
+    };
+    put(9081);
     minis.configure(KUBELET);
     minis.apply();
     minis.check_converged("applied");
@@ -424,11 +433,20 @@ fn a_node_of_kubernetes() {
             "runner-cache-root=/Volumes/cache",
             "cache-volume-cap-gib=28",
             "cache-volume-cas-gib=16",
+            "node-ip=100.64.0.7",
+            "metrics-bind-address=:9080",
+            "health-probe-bind-address=:9081",
+            "tart-binary=/usr/local/bin/tart",
+            "vnc-control-dir=/var/lib/screens",
+            "scrape-allowed-cidr=100.64.0.0/10",
+            "scrape-allowed-cidr=10.0.0.0/8",
         ]
     );
+    assert_eq!(minis.as_root("stat -f %Su /var/lib/screens").ok(), "m1\n");
     let kept = minis.as_root("stat -f '%Sp %Su:%Sg' /etc/tart-kubelet/kubeconfig").ok();
     assert_eq!(kept, "-rw------- m1:staff\n");
     let bare: String = KUBELET.lines().take(6).map(|line| format!("{line}\n")).collect();
+    put(8081);
     minis.configure(&format!("{bare}  }}\n"));
     minis.apply();
     minis.check_converged("without");

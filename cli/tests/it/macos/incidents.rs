@@ -9,12 +9,51 @@ use std::time::Duration;
 use fleet_cli::Exit;
 use fleet_lab::clock::Pace;
 use fleet_lab::mac::{archive, sign};
+use fleet_lab::machine::Machine as _;
 use serde_json::Value as Json;
 
-use super::minis::{PASSWORD, Said};
+use super::minis::{PASSWORD, Said, take_cures_away};
 use super::rented::Rented;
 use super::{Minis, builders, doctor};
+use crate::kills::tell;
 use crate::support::{Ran, Site};
+
+/// What the head of a file may say, and nothing else: a key that nobody understands is a check that nobody makes.
+const KEYS: [&str; 16] = [
+    "apply fails",
+    "builder",
+    "cures",
+    "facts",
+    "fails",
+    "finding",
+    "incident",
+    "no finding",
+    "password fails",
+    "plan says",
+    "reboots",
+    "registers",
+    "sudo",
+    "unreachable",
+    "vendor",
+    "waits",
+];
+
+/// How far a scenario has come. If it comes no further, that is told: `cargo xtask incidents` reads it.
+struct Progress(&'static str);
+
+impl Progress {
+    fn comes_to(&mut self, phase: &'static str) {
+        self.0 = phase;
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            tell(&format!("the incident failed in phase: {}", self.0));
+        }
+    }
+}
 
 /// One incident.
 #[derive(Debug, Default)]
@@ -33,6 +72,10 @@ impl Scenario {
     fn read(name: &str) -> Scenario {
         let path = directory().join(format!("{name}.txt"));
         let text = fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        Scenario::parse(name, &text)
+    }
+
+    fn parse(name: &str, text: &str) -> Scenario {
         let mut scenario = Scenario::default();
         for line in text.lines() {
             if let Some(section) = line.strip_prefix("== ") {
@@ -40,13 +83,28 @@ impl Scenario {
             } else if let Some((_, section)) = scenario.sections.last_mut() {
                 *section += &format!("{line}\n");
             } else if let Some((key, value)) = line.split_once(": ") {
+                assert!(KEYS.contains(&key), "{name}: nobody understands `{key}`");
                 scenario.head.push((key.to_owned(), value.to_owned()));
+            } else {
+                assert!(line.is_empty(), "{name}: nobody understands `{line}`");
             }
         }
         for key in ["incident", "facts", "cures", "plan says"] {
-            assert!(scenario.head.iter().any(|(known, _)| known == key), "{name} has no `{key}`");
+            assert!(scenario.has(key), "{name} has no `{key}`");
         }
+        assert!(
+            scenario.has("finding") != scenario.has("no finding"),
+            "{name} says by which `finding` it is named, or why there is none (`no finding`)"
+        );
+        // A wrong password breaks nothing before it is tried.
+        let breaks = scenario.section("broken").is_some() || scenario.has("vendor");
+        assert!(breaks || scenario.has("password fails"), "{name} does not say how it is broken");
         scenario
+    }
+
+    /// Whether the head says something by a key.
+    fn has(&self, key: &str) -> bool {
+        self.head.iter().any(|(known, _)| known == key)
     }
 
     fn all(&self, key: &str) -> Vec<&str> {
@@ -79,10 +137,11 @@ impl Scenario {
 
     /// The Mac that it happens on, before anything does.
     fn place(&self) -> Box<dyn Place> {
-        if self.key("vendor").is_some() {
+        if self.has("vendor") {
             return Box::new(Rented::of(2));
         }
-        let pace = if self.key("reboots") == Some("yes") { Pace::Times(200.0) } else { Pace::Skipping };
+        let reboots = self.key("reboots") == Some("yes") || self.has("unreachable");
+        let pace = if reboots { Pace::Times(200.0) } else { Pace::Skipping };
         let minis = Minis::paced(1, pace);
         if let Some(password) = self.key("sudo") {
             minis.site.write("sudo", password);
@@ -108,44 +167,69 @@ impl Scenario {
         for (path, version) in self.files("tailscale") {
             builders::pack(site, path, &archive::tailscale(version.trim()));
         }
-        for module in ["ssh-reachability", "tart-kubelet"] {
-            if self.says(&format!("\"./modules/{module}\"")) {
-                builders::copy_module(site, module);
-            }
-        }
+        self.copy_modules(site);
         if self.key("builder") == Some("yes") {
             builders::prepare(place.minis());
         }
     }
 
+    /// Modules, with the cures of this moment in their scripts.
+    fn copy_modules(&self, site: &Site) {
+        for module in ["ssh-reachability", "tart-kubelet"] {
+            if self.says(&format!("\"./modules/{module}\"")) {
+                builders::copy_module(site, module);
+            }
+        }
+    }
+
     fn run(&self) {
+        let mut progress = Progress("preparation");
         let place = &*self.place();
         self.prepare(place);
-        if let Some(first) = self.section("first") {
+        let first = self.section("first");
+        if let Some(first) = first {
             place.configure(first);
             place.apply();
             place.check_converged("before it is broken");
         }
+        progress.comes_to("broken");
         match self.key("vendor") {
             Some(what) => place.at_the_vendor(what),
             None => drop(self.section("broken").map(|broken| place.as_root(broken))),
         }
-        if let Some(words) = self.key("unreachable") {
-            place.check_unreachable(words);
+        // Up to here every cure was there: what fails from now on fails for want of one.
+        take_cures_away();
+        self.copy_modules(place.site());
+
+        progress.comes_to("plan");
+        let wish = self.section("wish").or(first).unwrap();
+        if let Some(first) = first.filter(|first| *first != wish && !self.has("vendor")) {
+            // What is wished for now is not all that the plan is about.
+            place.configure(first);
+            check_not_empty(&place.fleet(&["plan"]));
         }
         if let Some(refused) = self.section("refused") {
             place.configure(refused);
             check_fails(&place.fleet(&["apply", "--auto-approve"]), self.key("fails").unwrap());
         }
-        let wish = self.section("wish").or_else(|| self.section("first")).unwrap();
         place.configure(wish);
-        let plan = place.fleet(&["plan"]).ok();
+        let plan = place.fleet(&["plan"]);
+        check_not_empty(&plan);
         for words in self.all("plan says") {
-            assert!(plan.contains(words), "the plan does not say `{words}`: {plan}");
+            assert!(plan.stdout.contains(words), "the plan does not say `{words}`: {plan:?}");
+        }
+        match self.key("unreachable") {
+            Some(words) => check_fails(&plan, words),
+            None => drop(plan.ok()),
         }
         let findings = self.all("finding");
         if !findings.is_empty() {
             doctor::check_found(place.minis(), &findings);
+        }
+
+        progress.comes_to("apply");
+        if self.has("unreachable") {
+            place.restart();
         }
         if let Some(words) = self.key("password fails") {
             check_fails(&place.fleet(&["apply", "--auto-approve"]), words);
@@ -157,6 +241,8 @@ impl Scenario {
         }
         let before = registrations(place);
         place.apply();
+
+        progress.comes_to("converged");
         place.check_converged("healed");
         if !findings.is_empty() {
             doctor::check_well(place.minis());
@@ -165,6 +251,8 @@ impl Scenario {
             assert!(registrations(place) - before <= most.parse().unwrap(), "it was registered again");
         }
         self.check(place, "healed");
+
+        progress.comes_to("afterwards");
         if let Some(then) = self.section("then") {
             place.configure(then);
             let applied = place.fleet(&["apply", "--auto-approve"]);
@@ -198,6 +286,13 @@ fn check_fails(ran: &Ran, words: &str) {
     assert!(ran.exit == Exit::Failed && told.contains(words), "it does not fail with `{words}`: {told}");
 }
 
+/// A plan has something to do, or cannot see what.
+#[track_caller]
+fn check_not_empty(plan: &Ran) {
+    let is_empty = plan.stdout.contains("No changes.") && plan.exit == Exit::Done;
+    assert!(!is_empty, "nothing is broken: {}", plan.stdout);
+}
+
 /// Where an incident happens: one Mac, and a directory with a configuration for it.
 trait Place {
     fn site(&self) -> &Site;
@@ -224,16 +319,13 @@ trait Place {
         assert!(planned.contains("No changes."), "{about}: {planned}");
     }
 
-    /// Nobody gets in, while time stands still; and somebody does, soon after a minute has gone by.
-    fn check_unreachable(&self, words: &str) {
+    /// Somebody starts the Mac anew, by its power.
+    fn restart(&self) {
         let minis = self.minis();
-        let pace = minis.clock.pace();
-        minis.clock.set_pace(Pace::Manual);
-        check_fails(&self.fleet(&["plan"]), words);
-        minis.clock.set_pace(pace);
-        minis.wait(minis.clock.advance(Duration::from_secs(61)));
-        let gets_in = || minis.by_hand_within(1, "true").status == Some(0);
-        assert!((0..10).any(|_| gets_in()), "nobody gets in after a minute");
+        minis.wait(async {
+            minis.macs[0].halt().await.unwrap();
+            minis.macs[0].boot(None).await.unwrap();
+        });
     }
 }
 
@@ -352,6 +444,7 @@ incidents! {
     bootout_race,
     crash_loop,
     disabled_service,
+    edited_user_name,
     expired_tailscale_key,
     hand_edited_property_list,
     kubelet_flag_lost,
@@ -416,4 +509,23 @@ fn every_file_is_run() {
             assert!(!cure.is_empty() && !cure.contains(' '), "{name}: {cure}");
         }
     }
+}
+
+#[test]
+fn a_file_that_leaves_something_out_is_refused() {
+    let (head, broken) = ("incident: x\nfacts: 1\ncures: x\nplan says: x\n", "\n== broken\ntrue\n");
+    for (lines, sections, complaint) in [
+        ("", broken, "says by which `finding`"),
+        ("finding: x\nno finding: y\n", broken, "says by which `finding`"),
+        ("finding: x\n", "\n== wish\n", "does not say how it is broken"),
+        ("finding: x\nfindings: y\n", broken, "nobody understands `findings`"),
+        ("finding: x\nfinding\n", broken, "nobody understands `finding`"),
+    ] {
+        let text = format!("{head}{lines}{sections}");
+        let refused = std::panic::catch_unwind(|| Scenario::parse("x", &text)).unwrap_err();
+        let told = refused.downcast_ref::<String>().unwrap();
+        assert!(told.contains(complaint), "{text}: {told}");
+    }
+    Scenario::parse("x", &format!("{head}finding: x\n{broken}"));
+    Scenario::parse("x", &format!("{head}no finding: x\n{broken}"));
 }

@@ -91,7 +91,6 @@ impl Minis {
 
     /// So many Macs on which time goes by in some way.
     pub(crate) fn paced(count: u8, pace: Pace) -> Minis {
-        take_cures_away();
         let directory = tempfile::Builder::new().prefix("lab-").tempdir().unwrap();
         let site = Site::empty();
         let key = site.path().join("key");
@@ -253,20 +252,11 @@ impl Minis {
 
     /// Runs a command on the first, as its user.
     pub(crate) fn by_hand(&self, command: &str) -> Said {
-        self.over_ssh(&[], command)
-    }
-
-    /// The same by somebody who gives up when nobody answers within so many seconds.
-    pub(crate) fn by_hand_within(&self, seconds: u32, command: &str) -> Said {
-        self.over_ssh(&["-o", &format!("ConnectTimeout={seconds}")], command)
-    }
-
-    fn over_ssh(&self, options: &[&str], command: &str) -> Said {
         let mut ssh = Command::new("ssh");
         ssh.arg("-F").arg(self.site.path().join("ssh_config")).arg("-i").arg(self.site.path().join("key"));
         ssh.args(["-T", "-o", "BatchMode=yes", "-o", "StrictHostKeyChecking=no", "-o", "IdentityAgent=none"]);
         ssh.args(["-o", "UserKnownHostsFile=/dev/null", "-o", "LogLevel=ERROR", "-o", "IdentitiesOnly=yes"]);
-        Said::of(ssh.args(options).arg(address(0).to_string()).arg(command).output().unwrap())
+        Said::of(ssh.arg(address(0).to_string()).arg(command).output().unwrap())
     }
 
     /// The same as root.

@@ -17,7 +17,7 @@ use fleet_transport::http::{self, Outcome, Verb};
 use serde_json::{Value as Json, json};
 use tempfile::TempDir;
 
-use super::minis::{Said, take_cures_away};
+use super::minis::Said;
 use crate::support::{Ran, Site};
 
 /// How many times as fast as here time goes by for the vendor and on its Macs: what may take some seconds there has time
@@ -38,7 +38,6 @@ pub(crate) struct Rented {
 
 impl Rented {
     pub(crate) fn of(macs: usize) -> Rented {
-        take_cures_away();
         let tools = tempfile::Builder::new().prefix("tools-").tempdir().unwrap();
         let factory = Macs::new(Path::new(env!("CARGO_BIN_EXE_fleet")), tools.path()).unwrap();
         let options = Options { macs, pace: SPEED, factory: Arc::new(factory), ..Options::default() };

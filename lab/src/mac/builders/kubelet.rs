@@ -1,5 +1,5 @@
 //! The agent that makes a Mac a Node: whichever program is called `tart-kubelet` and runs for launchd, with the flags that it
-//! was started with and the kubeconfig that they name.
+//! was started with and what the kubeconfig that they name said then.
 
 use std::sync::Weak;
 
@@ -24,25 +24,34 @@ impl Kubelets for Tools {
     }
 }
 
-/// The agent of a Mac, if one runs with a kubeconfig that can be read.
+/// What stands in the kubeconfig that a program is told of when it is started. Nobody reads it again later.
+pub(in crate::mac) fn kubeconfig(mac: &Mac, arguments: &[String]) -> Option<Vec<u8>> {
+    let path = flag(arguments, "kubeconfig")?;
+    std::fs::read(mac.root().join(path.trim_start_matches('/'))).ok()
+}
+
+/// What a flag says.
+fn flag<'a>(arguments: &'a [String], name: &str) -> Option<&'a str> {
+    arguments.iter().find_map(|word| word.strip_prefix("--")?.strip_prefix(name)?.strip_prefix('='))
+}
+
+/// The agent of a Mac, if one runs that was started with a kubeconfig that it can read.
 pub(super) fn agent(mac: &Mac) -> Option<Kubelet> {
-    let arguments = {
+    let (arguments, kubeconfig) = {
         let live = mac.live();
         let mut processes = live.as_ref()?.launchd.processes();
-        processes.find(|(_, process)| process.program.ends_with(PROGRAM))?.1.arguments.clone()
+        let (_, process) = processes.find(|(_, process)| process.program.ends_with(PROGRAM))?;
+        (process.arguments.clone(), process.kubeconfig.clone()?)
     };
-    let flag = |name: &str| {
-        let given = arguments.iter().find_map(|word| word.strip_prefix(&format!("--{name}=")));
-        given.map(str::to_owned)
-    };
-    let path = mac.root().join(flag("kubeconfig")?.trim_start_matches('/'));
+    let flag = |name: &str| flag(&arguments, name).map(str::to_owned);
     // Kubeconfigs of fleet are JSON; another is none that this agent can read.
-    let kubeconfig: Value = serde_json::from_slice(&std::fs::read(path).ok()?).ok()?;
+    let kubeconfig: Value = serde_json::from_slice(&kubeconfig).ok()?;
     let labels = flag("node-labels").unwrap_or_default();
     let labels = labels.split(',').filter_map(|pair| pair.split_once('='));
-    let address = match flag("node-ip-source").as_deref() {
-        Some("tailscale") => address_in_tailnet(mac),
-        _ => mac.addresses().first().map(ToString::to_string),
+    let address = match (flag("node-ip"), flag("node-ip-source").as_deref()) {
+        (Some(address), _) => Some(address),
+        (None, Some("tailscale")) => address_in_tailnet(mac),
+        (None, _) => mac.addresses().first().map(ToString::to_string),
     };
     Some(Kubelet {
         node: flag("node-name")?,

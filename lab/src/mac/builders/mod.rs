@@ -12,7 +12,7 @@
 
 pub mod archive;
 pub(super) mod brew;
-mod kubelet;
+pub(super) mod kubelet;
 pub(super) mod runner;
 pub(super) mod tart;
 pub(super) mod work;

@@ -10,6 +10,7 @@ use super::program::{self, Prepared};
 use super::service::{Exit, Process, Service};
 use crate::clock::Time;
 use crate::mac::Mac;
+use crate::mac::builders::kubelet;
 
 /// Looks at a service, if it is still the same loading of it.
 fn with<T>(mac: &Mac, target: &str, loading: u64, look: impl FnOnce(&mut Service) -> T) -> Option<T> {
@@ -58,6 +59,7 @@ pub(super) fn start(mac: &Arc<Mac>, target: &str, loading: u64) {
         is,
         listens,
         stops_after,
+        kubeconfig: kubelet::kubeconfig(mac, &job.arguments),
         ..Process::new(pid, &user, &job.program, job.arguments.clone(), now)
     };
     let is_there = with(mac, target, loading, |service| service.process = Some(process));

@@ -51,6 +51,9 @@ pub(in crate::mac) struct Process {
     pub(in crate::mac) listens: Option<(u16, String)>,
     /// At which address, or at all (`*`); at 127.0.0.1 if it is not said.
     pub(in crate::mac) address: Option<String>,
+    /// What its kubeconfig said when it was started, if it was told of one: it is read once.
+    #[serde(skip)]
+    pub(in crate::mac) kubeconfig: Option<Vec<u8>>,
     /// The process of this machine that leads what runs for it, if there is one.
     #[serde(skip)]
     pub(super) leader: Option<rustix::process::Pid>,
@@ -78,6 +81,7 @@ impl Process {
             is: None,
             listens: None,
             address: None,
+            kubeconfig: None,
             leader: None,
             started,
             stops_after: 1,

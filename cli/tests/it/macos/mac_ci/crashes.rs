@@ -63,9 +63,17 @@ fn made<'p>(passed: impl Iterator<Item = &'p Pass>) -> BTreeMap<String, usize> {
     let mut made = BTreeMap::new();
     let is_issued = |pass: &&Pass| ISSUED.iter().any(|issued| pass.path.ends_with(issued));
     for pass in passed.filter(|pass| pass.method == "POST" && pass.changes() && !is_issued(pass)) {
-        *made.entry(pass.path.clone()).or_default() += 1;
+        *made.entry(whichever(&pass.path)).or_default() += 1;
     }
     made
+}
+
+/// A path of the vendor for whichever server it is: which one a slot gets differs from one world to the next.
+fn whichever(path: &str) -> String {
+    let parts: Vec<&str> = path.split('/').collect();
+    let of_server = |at: usize| at > 0 && parts[at - 1] == "servers";
+    let parts = (0..parts.len()).map(|at| if of_server(at) { "-" } else { parts[at] });
+    parts.collect::<Vec<_>>().join("/")
 }
 
 /// What each service has of the fleets, without what differs from one world to the next.
@@ -78,7 +86,7 @@ fn gist(views: &Json) -> Json {
     };
     json!({
         "kubernetes": views["kubernetes"], "devices": names(&views["devices"]), "runners": names(&views["runners"]),
-        "free": views["free"],
+        "free": views["free"], "networks": names(&views["networks"]), "attached": names(&views["attached"]),
     })
 }
 

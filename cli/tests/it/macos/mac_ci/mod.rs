@@ -169,12 +169,22 @@ impl World {
         let runners = ["orgs", "example", "actions", "runners"];
         let servers = lab.servers();
         let free = servers.iter().filter(|server| server.name.starts_with("pool-")).count();
+        let scaleway = lab.scaleway();
+        let networks: Vec<Json> =
+            scaleway.private_networks.all().map(|network| json!({ "name": network.name })).collect();
+        let attached = scaleway.attachments.all().map(|one| {
+            let server = servers.iter().find(|server| server.id == one.server_id);
+            json!({ "name": server.map(|server| &server.name) })
+        });
+        let attached: Vec<Json> = attached.collect();
         json!({
             "kubernetes": objects,
             "devices": of_tailnet("devices"),
             "keys": good,
             "runners": get(github.desk.url(), github::TOKEN, &runners)["runners"],
             "free": free,
+            "networks": networks,
+            "attached": attached,
         })
     }
 
@@ -225,6 +235,9 @@ fn the_example_is_valid_in_every_environment() {
     for environment in ["staging.vars.hcl", "canary.vars.hcl", "production.vars.hcl"] {
         let said = site.fleet_words(&words("validate", environment, &[])).ok();
         assert_eq!(said, "The configuration is valid.\n", "{environment}");
+        let without = words("validate", environment, &["--var", "reaches={}"]);
+        let said = site.fleet_words(&without).ok();
+        assert_eq!(said, "The configuration is valid.\n", "{environment} without a private network");
     }
     let read_me = site.read(&format!("{PLACE}/README.md"));
     for file in Regex::new(r"\| `([^`]+)` \|").unwrap().captures_iter(&read_me) {

@@ -1,5 +1,7 @@
 //! From nothing to three healthy fleets and back, as each service sees it.
 
+use std::collections::BTreeSet;
+
 use fleet_lab::gate::Pass;
 use serde_json::{Value as Json, json};
 
@@ -63,6 +65,9 @@ fn check_order(calls: &[Pass], name: &str, server: &str, device: &str) {
     let deleted = last(&format!("DELETE {node}"));
     let left = first(&format!("DELETE /api/v2/device/{device}"));
     let returned = last(&format!("/servers/{server}"));
+    let detached =
+        writes.iter().position(|write| write.contains(&format!("/servers/{server}/private-networks/")));
+    assert!(detached.is_some_and(|detached| detached < returned), "{name}: {writes:#?}");
     assert!(drained < revoked && revoked < deleted, "{name}: {writes:#?}");
     let account = format!("tart-kubelet-{name}");
     let token = writes
@@ -103,6 +108,39 @@ fn check_mac(world: &World, name: &str) {
     // VMs reach others, but nobody in a private network.
     assert_eq!(rented.as_root(name, "lab-packet out en0 tcp 192.168.64.5 10.0.0.1:443").status, Some(1));
     assert_eq!(rented.as_root(name, "lab-packet out en0 tcp 192.168.64.5 10.128.0.1:4000").status, Some(0));
+    check_private_network(world, name);
+    check_who_gets_in(world, name);
+}
+
+/// The Mac is in the private network, by the VLAN that the vendor gave it, and its VMs reach services there.
+fn check_private_network(world: &World, name: &str) {
+    let rented = &world.rented;
+    let scaleway = rented.lab.scaleway();
+    let server = rented.server(name).id;
+    let attachment = scaleway.attachments.all().find(|one| one.server_id == server).expect(name);
+    let vlans = rented.as_root(name, "networksetup -listVLANs").ok();
+    assert!(vlans.contains(&format!("Tag: {}\n", attachment.vlan.unwrap())), "{name}: {vlans}");
+    let service = rented.as_root(name, "networksetup -getinfo 'pn Configuration'").ok();
+    assert!(service.contains("IP address: 172.16."), "{name}: {service}");
+    let packet = |port: u16| format!("lab-packet out en0 tcp 192.168.64.5 172.16.0.9:{port}");
+    assert_eq!(rented.as_root(name, &packet(30000)).status, Some(0), "{name}");
+    assert_eq!(rented.as_root(name, &packet(22)).status, Some(1), "{name}");
+}
+
+/// Operators get in from the networks that are allowed, others of the tailnet by that, and nobody else does. Whoever runs fleet
+/// is in: all of this is asked over SSH.
+fn check_who_gets_in(world: &World, name: &str) {
+    let rented = &world.rented;
+    let arrives = |interface: &str, from: &str| {
+        let here = rented.server(name).ip;
+        rented.as_root(name, &format!("lab-packet in {interface} tcp {from} {here}:22")).status == Some(0)
+    };
+    assert!(arrives("en0", "198.51.100.7"), "{name}: an operator");
+    assert!(arrives("utun0", "100.101.102.103"), "{name}: somebody in the tailnet");
+    assert!(!arrives("en0", "192.0.2.9"), "{name}: a stranger");
+    let of_vm =
+        |to: &str| rented.as_root(name, &format!("lab-packet in bridge100 tcp 192.168.64.5 {to}:22")).status;
+    assert_eq!((of_vm("140.82.112.3"), of_vm("192.168.64.6")), (Some(0), Some(1)), "{name}: a VM");
 }
 
 /// What the services say of them.
@@ -111,6 +149,11 @@ fn check_views(world: &World, before: &Json) {
     let devices = views["devices"].as_array().unwrap();
     assert_eq!(devices.len(), NAMES.len(), "{views:#}");
     assert_eq!(views["keys"], before["keys"], "a key that let devices in is not left behind");
+    assert_eq!((&before["networks"], &before["attached"]), (&json!([]), &json!([])));
+    assert_eq!(views["networks"], json!([{ "name": "ci-staging" }]));
+    let attached: BTreeSet<&str> =
+        views["attached"].as_array().unwrap().iter().map(|one| one["name"].as_str().unwrap()).collect();
+    assert_eq!(attached, NAMES.into());
     for name in NAMES {
         let device = devices.iter().find(|device| device["hostname"] == name).expect(name);
         let address = &device["addresses"][0];

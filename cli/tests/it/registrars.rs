@@ -358,12 +358,6 @@ fn what_was_issued_for_a_step_that_never_came_is_taken_back() {
 
 #[test]
 fn a_runner_that_was_left_paused_gets_jobs_again() {
-    let calls = |world: &World| {
-        let gate = world.lab.gate();
-        gate.await_number(usize::MAX, When::After, || ());
-        world.fleet(&["destroy", "--auto-approve"]).ok();
-        gate.passed()
-    };
     let alive = || {
         let world = World::new(&configuration(&GITLAB, ""));
         world.apply().ok();
@@ -372,22 +366,19 @@ fn a_runner_that_was_left_paused_gets_jobs_again() {
         world.apply().ok();
         world
     };
-    let calls = calls(&alive());
-    let deletes = calls.iter().position(|pass| pass.method == "DELETE").unwrap() + 1;
 
     // Killed when it was paused, and not yet deleted.
     let world = alive();
     let victim = Arc::new(OnceLock::new());
     let known = Arc::clone(&victim);
-    world.lab.gate().await_number(deletes, When::Before, move || {
-        kill_process(*known.wait(), Signal::KILL).unwrap();
-    });
+    let kill = move || kill_process(*known.wait(), Signal::KILL).unwrap();
+    world.lab.gate().await_that(|pass| pass.method == "DELETE", When::Before, kill);
     let mut fleet = world.site.command_with_path(["destroy", "--auto-approve"]);
     let mut fleet = fleet.envs(&world.vars).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     victim.set(Pid::from_child(&fleet)).unwrap();
     fleet.wait().unwrap();
     let lets_jobs_in = || (GITLAB.runners)(&world)[0].2;
-    assert!(!lets_jobs_in(), "{calls:?}");
+    assert!(!lets_jobs_in());
     let plan = world.fleet(&["plan"]).ok();
     assert!(plan.contains("paused") && plan.contains("true → false"), "{plan}");
     world.apply().ok();

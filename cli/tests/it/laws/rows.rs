@@ -22,7 +22,6 @@ pub(crate) type WithoutARow = (&'static str, &'static [&'static str], &'static s
 /// plan says, such as `update labels`.
 #[track_caller]
 pub(crate) fn check_rows(kinds: &[&str], rows: &[(&str, &str)], without: &[WithoutARow]) {
-    let catalog = providers(PathBuf::new());
     let known = rows.iter().map(|(kind, _)| *kind).chain(without.iter().map(|(kind, ..)| *kind));
     let known: BTreeSet<&str> = known.collect();
     assert_eq!(known, kinds.iter().copied().collect(), "the kinds of the tables");

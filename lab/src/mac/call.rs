@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use rustix::io::{FdFlags, fcntl_setfd};
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
+use rustix::process::Pid;
 use tokio::net::UnixListener;
 
 use super::Tools;
@@ -98,7 +99,7 @@ fn take(stream: &mut UnixStream, tools: &Arc<Tools>) -> io::Result<Taken> {
     stream.read_exact(&mut request)?;
     let mut fields = request.split(|byte| *byte == 0).map(|field| OsString::from_vec(field.to_vec()));
     let mut next = || fields.next().unwrap_or_default();
-    let (id, user, service, directory, name) = (next(), next(), next(), next(), next());
+    let (id, user, service, leader, directory, name) = (next(), next(), next(), next(), next(), next());
     let mut words: Vec<OsString> = fields.collect();
     // What follows the last NUL is no word.
     words.pop();
@@ -106,9 +107,10 @@ fn take(stream: &mut UnixStream, tools: &Arc<Tools>) -> io::Result<Taken> {
     let mac = tools.find(&id).ok_or_else(|| io::Error::other(format!("there is no Mac {id}")))?;
     let [stdin, stdout, stderr] = streams;
     let [user, service] = [user, service].map(|text| text.to_string_lossy().into_owned());
+    let leader = leader.to_str().and_then(|leader| Pid::from_raw(leader.parse().ok()?));
     let directory = PathBuf::from(directory);
     let _begun = mac.under_way.begin(&service, &name);
-    if !under_way::is_there(stream) {
+    if !under_way::is_there(stream) || mac.under_way.is_ended(&service, leader) {
         return Err(io::Error::other("whoever called was ended before it was carried out"));
     }
     let call = Call { mac: mac.clone(), name, words, user, service, directory, stdin, stdout, stderr };

@@ -77,8 +77,7 @@ impl Running {
             Sig::USR1 => Signal::USR1,
             _ => return,
         };
-        // It may have ended meanwhile.
-        let _ = rustix::process::kill_process_group(self.leader, signal);
+        confine::signal(self.leader, signal);
     }
 }
 

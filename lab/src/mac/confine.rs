@@ -7,6 +7,7 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use rustix::process::{Pid, Signal};
 use serde::Serialize;
 
 use super::stand_in::CONFINE;
@@ -64,6 +65,13 @@ pub(super) fn run(words: &[OsString]) -> io::Error {
         Ok(mut command) => command.args(arguments).exec(),
         Err(error) => error,
     }
+}
+
+/// Sends a signal to what was started and all that it leads. Whoever has ended meanwhile is fine.
+pub(super) fn signal(leader: Pid, signal: Signal) {
+    // It leads nobody before it has begun its session.
+    let _ = rustix::process::kill_process(leader, signal);
+    let _ = rustix::process::kill_process_group(leader, signal);
 }
 
 /// Leads a session of its own, whose terminal is what is read.

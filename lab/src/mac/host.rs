@@ -16,6 +16,7 @@ use tokio::task::JoinHandle;
 
 use super::Tools;
 use super::boot::AT_BOOT;
+use super::confine;
 use super::disk::{Disk, Installation};
 use super::live::Live;
 use super::login::{self, Login};
@@ -373,8 +374,7 @@ impl Mac {
     /// Ends all that runs on it.
     fn end_processes(&self) {
         for leader in self.processes.lock().unwrap_or_else(PoisonError::into_inner).values() {
-            // One that ended meanwhile is fine.
-            let _ = rustix::process::kill_process_group(*leader, Signal::KILL);
+            confine::signal(*leader, Signal::KILL);
         }
         for stray in strays(&self.blueprint.id, &self.tools.socket()) {
             let _ = rustix::process::kill_process(stray, Signal::KILL);

@@ -63,7 +63,8 @@ fn call(socket: &OsStr, mac: &OsStr, name: &str, words: &[OsString]) -> io::Resu
     let directory = env::current_dir().unwrap_or_default();
     let [user, service] = [USER, SERVICE].map(|name| env::var_os(name).unwrap_or_default());
     let mut request = Vec::new();
-    let fields = [mac, &user, &service, directory.as_os_str(), OsStr::new(name)];
+    let leader = rustix::process::getpgrp().to_string();
+    let fields = [mac, &user, &service, OsStr::new(&leader), directory.as_os_str(), OsStr::new(name)];
     for field in fields.into_iter().chain(words.iter().map(OsString::as_os_str)) {
         request.extend_from_slice(field.as_bytes());
         request.push(0);

@@ -28,7 +28,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal};
-use tokio::process::Command;
+use tokio::process::{Child, Command};
 
 use super::job::Job;
 use super::run::{self, Running};
@@ -87,8 +87,8 @@ const PARTS: &[Part] = &[tailscale::PART];
 /// A process of a service ended: what it led ends, too, with what that was at, and a part of the Mac is gone.
 pub(super) fn ended(mac: &Arc<Mac>, target: &str, process: &Process) {
     if let Some(leader) = process.leader {
-        // It may have ended by itself.
-        let _ = rustix::process::kill_process_group(leader, Signal::KILL);
+        mac.under_way.end(leader);
+        confine::signal(leader, Signal::KILL);
     }
     mac.under_way.wait(target.rsplit('/').next().unwrap_or(target));
     let part = PARTS.iter().find(|part| process.is.as_deref() == Some(part.name));
@@ -256,17 +256,15 @@ pub(super) fn live(mac: &Arc<Mac>, life: Life, job: &Job, user: &str, running: R
             let status = carry_out(mac, name, job, user);
             run::ended(mac, target, loading, pid, Exit::Code(status));
         }
-        Life::Script(script) => match spawn(mac, &script, job, user) {
+        Life::Script(script) => match start(mac, &script, job, user, running) {
+            // It was ended before it was begun.
+            Ok(None) => {}
             Err(error) => {
                 write(mac, &job.stderr, &format!("{}: {error}\n", job.program));
                 run::ended(mac, target, loading, pid, Exit::Code(EX_CONFIG));
             }
-            Ok(mut child) => {
-                let leader = child.id().and_then(|id| Pid::from_raw(id.cast_signed()));
-                let known = leader.map(|leader| {
-                    run::leads(mac, running, leader);
-                    mac.runs(leader)
-                });
+            Ok(Some((mut child, leader))) => {
+                let known = mac.runs(leader);
                 let (mac, target) = (Arc::downgrade(mac), target.to_owned());
                 tokio::spawn(async move {
                     let status = child.wait().await;
@@ -330,7 +328,14 @@ fn carry_out(mac: &Arc<Mac>, name: String, job: &Job, user: &str) -> i32 {
 }
 
 /// Runs a script, as the shells of whoever logs in run.
-fn spawn(mac: &Arc<Mac>, script: &Path, job: &Job, user: &str) -> io::Result<tokio::process::Child> {
+/// Starts a script, which leads processes of this machine; not if its service was ended meanwhile.
+fn start(
+    mac: &Arc<Mac>,
+    script: &Path,
+    job: &Job,
+    user: &str,
+    running: Running<'_>,
+) -> io::Result<Option<(Child, Pid)>> {
     let (stdout, stderr) = outputs(mac, job)?;
     let mut starting = Command::new(mac.tools.directory.join(CONFINE));
     starting.arg(confine::PIPES);
@@ -362,7 +367,15 @@ fn spawn(mac: &Arc<Mac>, script: &Path, job: &Job, user: &str) -> io::Result<tok
     starting.env_clear().envs(environment);
     starting
         .current_dir(job.directory.as_deref().map_or(mac.root().to_owned(), |directory| at(mac, directory)));
-    starting.stdin(Stdio::null()).stdout(stdout).stderr(stderr).spawn()
+    starting.stdin(Stdio::null()).stdout(stdout).stderr(stderr);
+    let led = run::lead(mac, running, || {
+        let child = starting.spawn()?;
+        let leader = child.id().and_then(|id| Pid::from_raw(id.cast_signed()));
+        let leader = leader.ok_or_else(|| io::Error::other("a process without a number"))?;
+        mac.under_way.begins(leader);
+        Ok((child, leader))
+    });
+    led.transpose()
 }
 
 #[cfg(test)]

@@ -1,8 +1,11 @@
 //! Starting, ending, starting again: all of it on the lab's clock.
 
 use std::future::Future;
+use std::io;
 use std::sync::Arc;
 use std::time::Duration;
+
+use rustix::process::Pid;
 
 use super::domain::{NO_PROCESS, Refused};
 use super::job::EXIT_TIMEOUT;
@@ -72,13 +75,20 @@ pub(super) fn start(mac: &Arc<Mac>, target: &str, loading: u64) {
     }
 }
 
-/// What was started leads processes of this machine.
-pub(super) fn leads(mac: &Mac, running: Running<'_>, leader: rustix::process::Pid) {
-    with(mac, running.target, running.loading, |service| {
-        if let Some(process) = service.process.as_mut().filter(|process| process.pid == running.pid) {
-            process.leader = Some(leader);
-        }
+/// Starts what leads processes of this machine for a service, if that is still to be. Whoever ends the service ends it, too: no
+/// moment lies between.
+pub(super) fn lead<T>(
+    mac: &Mac,
+    running: Running<'_>,
+    start: impl FnOnce() -> io::Result<(T, Pid)>,
+) -> Option<io::Result<(T, Pid)>> {
+    let led = with(mac, running.target, running.loading, |service| {
+        let process = service.process.as_mut().filter(|process| process.pid == running.pid)?;
+        let started = start();
+        process.leader = started.as_ref().ok().map(|(_, leader)| *leader);
+        Some(started)
     });
+    led.flatten()
 }
 
 /// What runs for a service becomes another program, which listens at a port of an address; whether there is such a service.

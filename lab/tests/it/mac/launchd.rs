@@ -214,6 +214,21 @@ async fn what_a_service_was_at_is_over_when_launchd_has_forgotten_it() {
     assert_eq!(bench.ok("pfctl -a late -s rules").await, at_once);
 }
 
+/// Nor does one that was about to begin.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_service_that_was_just_started_does_nothing_once_launchd_has_forgotten_it() {
+    let bench = Bench::new("", "").await;
+    bench.put("/private/tmp/rules", "block drop quick from any to 10.0.0.1\n", 0o644);
+    bench.put(AGENT, "#!/bin/sh\nexec pfctl -a late -f \"$FLEET_ROOT/private/tmp/rules\"\n", 0o755);
+    // It is begun again and again while it is to end.
+    let round = "launchctl bootstrap system LIST; for each in 1 2 3 4 5 6; do launchctl kickstart -k TARGET & done; \
+                 launchctl bootout TARGET; while launchctl print TARGET >/dev/null 2>&1; do /bin/sleep 0.01; done; \
+                 pfctl -a late -f - </dev/null; wait; /bin/sleep 0.1; pfctl -a late -s rules";
+    let round = round.replace("LIST", LIST).replace("TARGET", TARGET);
+    let rounds = format!("for round in 1 2 3 4 5 6; do {round}; done 2>/dev/null");
+    assert_eq!(bench.ok(&format!("sh -c '{rounds}'")).await, "");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_daemon_that_is_registered_too_often_is_not_kept_alive() {
     let bench = Bench::new(KEPT, "exit_after=60").await;

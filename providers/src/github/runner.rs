@@ -92,7 +92,7 @@ pub(super) struct Runner {
     /// The directories in which jobs find programs.
     #[fleet(default = PATH)]
     path: String,
-    /// The version that is in the archive, as its agent says it (`Runner.Listener --version`). An agent that renewed itself
+    /// The version that is in the archive, as its agent says it (in `bin/Runner.Listener.deps.json`). An agent that renewed itself
     /// since is taken for it.
     version: String,
     /// The archive of the release on the machine that runs fleet.

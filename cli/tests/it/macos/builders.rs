@@ -286,7 +286,10 @@ fn a_runner_is_registered_and_online() {
         (format!("rm $FLEET_ROOT{DIRECTORY}/.credentials"), "update trouble"),
         (format!("rm $FLEET_ROOT{DIRECTORY}/.runner"), "update trouble"),
         (format!("sed -i s/builder/other/ $FLEET_ROOT{DIRECTORY}/.fleet-runner"), "update labels"),
-        (format!("sed -i s/2.336.0/2.335.0/ $FLEET_ROOT{DIRECTORY}/bin/Runner.Listener"), "update version"),
+        (
+            format!("sed -i s/2.336.0/2.335.0/ $FLEET_ROOT{DIRECTORY}/bin/Runner.Listener.deps.json"),
+            "update version",
+        ),
         (
             format!("sed -i s/^source.*/source\\ 0/ $FLEET_ROOT{DIRECTORY}/.fleet-runner"),
             "update source_sha256",
@@ -333,7 +336,7 @@ fn a_newer_agent_takes_the_place_of_the_old_one() {
     // One that renewed itself is new enough.
     minis
         .as_root(&format!(
-            "cd $FLEET_ROOT{DIRECTORY} && sed -i s/2.337.0/2.338.0/ bin/Runner.Listener && mv bin bin.2.338.0 && ln -s bin.2.338.0 bin"
+            "cd $FLEET_ROOT{DIRECTORY} && sed -i s/2.337.0/2.338.0/ bin/Runner.Listener* && mv bin bin.2.338.0 && ln -s bin.2.338.0 bin"
         ))
         .ok();
     minis.check_converged("renewed by itself");

@@ -6,6 +6,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
 
+use serde_json::json;
+
 use crate::mac::launchd::signature::sign;
 
 /// A file in an archive: its name there, its permission bits and its content.
@@ -121,6 +123,20 @@ pub fn tailscale(version: &str) -> Vec<Packed> {
     ]
 }
 
+/// What .NET notes beside a program: which libraries it needs, and the version of the program itself.
+fn dependencies(version: &str) -> String {
+    let target = ".NETCoreApp,Version=v8.0/osx-arm64";
+    let text = json!({
+        "runtimeTarget": { "name": target },
+        "targets": { target: {
+            format!("Runner.Listener/{version}"): { "dependencies": { "Runner.Common": "1.0.0" } },
+            "Runner.Common/1.0.0": {},
+        } },
+        "libraries": { format!("Runner.Listener/{version}"): { "type": "project" } },
+    });
+    format!("{text:#}\n")
+}
+
 /// `actions-runner-osx-arm64-VERSION.tar.gz`: the agent.
 #[must_use]
 pub fn runner(version: &str) -> Vec<Packed> {
@@ -138,6 +154,7 @@ pub fn runner(version: &str) -> Vec<Packed> {
             0o755,
             script(&include_str!("listener.sh").replace("VERSION", version)),
         ),
+        named("./bin/Runner.Listener.deps.json", 0o644, dependencies(version).into_bytes()),
         named("./bin/runsvc.sh", 0o755, program(version, "runsvc.sh")),
         named("./externals/node20/bin/node", 0o755, program("20", "node")),
     ]

@@ -101,7 +101,11 @@ fn one_of_each(name: &str) -> Vec<Json> {
             json!({ "involvedObject": { "kind": "Pod", "name": "x", "namespace": name }, "reason": "Test" }),
         ),
         object("v1", "Node", json!({})),
-        object("v1", "Pod", json!({ "spec": { "containers": containers } })),
+        object(
+            "v1",
+            "Pod",
+            json!({ "spec": { "containers": containers, "automountServiceAccountToken": false } }),
+        ),
         object("v1", "Secret", json!({ "data": { "a": "eA==" } })),
         object("v1", "ServiceAccount", json!({})),
         object(

@@ -21,6 +21,9 @@ const FIELD_MANAGER: &str = "fleet";
 /// Objects are written by server-side apply. Every field has an owner there: fleet's is called `fleet`, and a field of
 /// somebody else is not changed without `force`.
 ///
+/// The cluster is of Kubernetes 1.22 or newer, which drains Nodes by `policy/v1`; 1.28 or newer tells `fleet secrets check` whom it
+/// takes a kubeconfig for.
+///
 /// ```hcl
 /// secret "cluster" {
 ///   from = "env:CLUSTER_KUBECONFIG"

@@ -43,7 +43,13 @@ pub(crate) fn each<T: Send>(limit: usize, n_threads: usize, work: impl Fn(usize)
     let all = || {
         while let Some(number) = Some(next.fetch_add(1, Ordering::Relaxed)).filter(|number| *number < limit) {
             match catch_unwind(AssertUnwindSafe(|| work(number))) {
-                Ok(result) => done.lock().unwrap().push(result),
+                Ok(result) => {
+                    let mut done = done.lock().unwrap();
+                    done.push(result);
+                    if is_full() {
+                        tell(&format!("{} of {limit} are done", done.len()));
+                    }
+                }
                 Err(_) => failed.lock().unwrap().push(number),
             }
         }

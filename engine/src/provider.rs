@@ -84,8 +84,8 @@ pub trait Provider: Send + Sync + 'static {
     /// Its kinds of `data` that are read from hosts.
     const DATA_ON_HOSTS: &'static [&'static dyn HostDatum] = &[];
 
-    /// Of a provider that issues secrets: whose one is, or why a request cannot be one, as a sentence. A request is what `from` says in
-    /// `secret "name" { from = …  provider = NAME }`.
+    /// Of a provider that issues secrets: whose one is, or why a request cannot be one, as a sentence. A request is what `from`
+    /// says in `secret "name" { from = …  provider = NAME }`.
     const ISSUES: Option<Requests> = None;
 
     /// Connects for reading.

@@ -1,8 +1,8 @@
 //! The two sides of Forgejo's API.
 //!
 //! What is relied on: a list has only what belongs to the place itself, not what it inherits; its pages have a header `Link`,
-//! whatever size was asked for, and begin with the runner that was there last, so that they change while they are read. A runner is `offline`, `idle` or `active`, and active as long as its agent tells of a job.
-//! Its labels come from its agent alone. Names are not unique, and a runner is deleted whether it has a job or not.
+//! whatever size was asked for, and begin with the runner that was there last, so that they change while they are read.
+//! A runner is `offline`, `idle` or `active`, and active as long as its agent tells of a job. Its labels come from its agent alone. Names are not unique, and a runner is deleted whether it has a job or not.
 
 use fleet_engine::host::reach::Secret;
 use fleet_engine::provider::Standing;
